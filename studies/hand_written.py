@@ -1,6 +1,7 @@
 """Right engines and mistakes that another hand wrote from the documentation: `hand_written/`.
 
-`python -m studies.hand_written right`: `run parity --accept correct` on the right engines.
+`python -m studies.hand_written right [OPTION...]`: `run parity --accept correct` on the right
+engines, with these options, such as `--profile full`.
 `python -m studies.hand_written names [MISTAKE...]`: the first lines that a run prints for a
 mistake, at both levels, after the sentence that its author expects. A person compares them.
 
@@ -38,13 +39,15 @@ def run(bundle: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def right() -> int:
-    """Run all cases of parity; return the number of engines that fail."""
+def right(options: list[str]) -> int:
+    """Run the cases of parity; return the number of engines that fail."""
     failures = 0
     for name, command in RIGHT.items():
         with tempfile.TemporaryDirectory() as folder:
-            done = run(f"{folder}/b", "parity", "-b", f"{name}={command}", "--accept", "correct")
-        print(f"{name}: exit status {done.returncode}", *done.stdout.splitlines()[-8:], sep="\n  ")
+            engine = ["-b", f"{name}={command}", "--accept", "correct"]
+            done = run(f"{folder}/b", "parity", *engine, *options)
+        lines = [f"{name}: exit status {done.returncode}", *done.stdout.splitlines()[-8:]]
+        print("\n  ".join(lines), flush=True)
         failures += done.returncode != 0
     return failures
 
@@ -74,7 +77,7 @@ def main(arguments: list[str]) -> int:
     cargo = ["cargo", "build", "--release", "--quiet"]
     subprocess.run(cargo, cwd=FOLDER / "rust", check=True, env=os.environ)
     if arguments[:1] == ["right"]:
-        return right()
+        return right(arguments[1:])
     names(arguments[1:])
     return 0
 
