@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ("reference", "harness", "reports")
-LIMIT = 60_600  # lines of the core
+LIMIT = 60_700  # lines of the core
 FILES = 450  # of the core
 WHOLE = 181_500  # lines of the repository
 MAIN = ("origin/main", "main")

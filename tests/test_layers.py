@@ -78,10 +78,10 @@ SAME_MAKER: dict[str, set[str]] = {"webgpu": {"correct"}, "akunu": {"webgpu"}, "
 # Lines of all modules that the module of a command imports, by way of others or not. A budget goes
 # down freely, and up only in a commit of its own with the reason.
 BUDGETS = {
-    "harness.cli.gate": 34_300,
+    "harness.cli.gate": 34_500,
     "harness.cli.list": 18_000,
     "harness.cli.report": 17_100,
-    "harness.cli.run": 33_800,
+    "harness.cli.run": 34_000,
     "programs.cli.check": 17_500,
     "programs.cli.redact": 17_500,
     "programs.cli.server": 26_800,
