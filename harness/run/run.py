@@ -212,12 +212,14 @@ def _judge(plan: Plan, remaining: Plan, context: RunContext, suspects: Collectio
 def _minimize(judged: Sequence[CaseResult], by_id: Mapping[str, Any], context: RunContext) -> None:
     """Append the counterexamples of the failures."""
     # It loads all kinds of cases, for which the first verdict would wait.
+    from sampler_parity.harness.failures.contrast import with_contrast
     from sampler_parity.harness.run.shrinking import minimize, with_known
 
     with phase("minimizing failures"):
         small = [*minimize(judged, by_id, context)]
     with phase("diagnosing failures"):
-        for record in with_known(small, judged, by_id, context):
+        known = [*with_known(small, judged, by_id, context)]
+        for record in with_contrast(known, judged, by_id):
             context.writer.append(record)
 
 
