@@ -19,8 +19,8 @@ Ties: the order of llama.cpp's sort.
 Edges: k is rounded towards zero and is at least 1. k may be NaN (one candidate, m = 1), or not fit
     int32 (a large mu; equal logits, for which 1 / s is infinite). The conversion gives `-2**31`
     on x86-64, so k = 1: the sampler turns greedy. With one candidate there is no random draw. All
-    -inf: NaN, and mu stays NaN until reset. A NaN logit: refused. No candidates: refused (llama.cpp
-    aborts).
+    -inf: NaN, the first candidate after the sort is selected, and mu stays NaN until reset. A NaN
+    logit: refused. No candidates: refused (llama.cpp aborts).
 Source: `llama_sampler_mirostat_apply`, src/llama-sampler.cpp at v0.5.0; Basu et al. 2020,
     arXiv:2007.14966.
 Suite: suites/parity/mirostat.toml

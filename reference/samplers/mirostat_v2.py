@@ -12,8 +12,8 @@ Parameters:
     `eta`   float32, learning rate. Default 0.1.
 Ties: the order of llama.cpp's sort.
 Edges: with one candidate there is no random draw. p = 0 has infinite surprise and is removed. All
-    -inf: NaN, nothing is cut, and mu stays NaN until reset. A NaN logit: refused. No candidates:
-    refused (llama.cpp aborts).
+    -inf: NaN, nothing is cut, the first candidate after the sort is selected, and mu stays NaN
+    until reset. A NaN logit: refused. No candidates: refused (llama.cpp aborts).
 Source: `llama_sampler_mirostat_v2_apply`, src/llama-sampler.cpp at v0.5.0; Basu et al. 2020,
     arXiv:2007.14966.
 Suite: suites/parity/mirostat_v2.toml
