@@ -14,9 +14,9 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 CORE = ("reference", "harness", "reports")
-LIMIT = 60_700  # lines of the core
+LIMIT = 60_800  # lines of the core
 FILES = 450  # of the core
-WHOLE = 181_500  # lines of the repository
+WHOLE = 187_000  # lines of the repository
 MAIN = ("origin/main", "main")
 
 # A feature is a folder or file of the second column; its tests are those of its name in the third.
