@@ -18,6 +18,7 @@ Verdict = Literal[
     "explained",
     "diverged",
     "flaky",
+    "misused",
     "skipped",
     "unsupported",
     "rejected",

@@ -105,8 +105,9 @@ def _kind_of_value(what: str, values: dict[str, Any]) -> str:
 
 def words(kind: DifferenceKind, stage: str, results: Sequence[BackendResult]) -> str:
     """Describe what the results of a kind at a stage have in common."""
-    if kind.name == "said":
-        return one_line(results[0].detail.strip().partition("\n")[0], _LONGEST)
+    if kind.name == "said" or results[0].verdict == "misused":
+        longest = _LONGEST if kind.name == "said" else 5 * _LONGEST  # a rule, and what to do
+        return one_line(results[0].detail.strip().partition("\n")[0], longest)
     if kind == LACKS:
         return _lacks(results)
     if kind.name in ("more", "fewer"):

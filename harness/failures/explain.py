@@ -118,7 +118,7 @@ def difference_lines(
             position += f", {row_of(result.row)}, {stage_of_row(result.stage)}"
     yield f"{result.verdict.upper()} {case.id}   {backend} {version} vs reference{position}"
     yield from (f"  {line}" for line in result.detail.splitlines())
-    if result.what:
+    if result.what and result.verdict != "misused":  # its detail has the numbers
         yield f"  first difference: {result.what} ({_values(result.values)})"
     if "margin" in result.values:
         yield f"  margin: {margin(result.values['margin'])}"

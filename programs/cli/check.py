@@ -32,8 +32,8 @@ def check(
       sampler-parity check recording
       sampler-parity check recording -o bundles/server --reference b4753
 
-    Exit status: 0 every judged stage is as required; 1 one is not; 2 bad input, or nothing could be
-    judged.
+    Exit status: 0 every judged stage is as required; 1 one is not, or a sampler is misused; 2 bad
+    input, or nothing could be judged.
     """
     from sampler_parity.harness.cli.bundle_summary import next_command, show
     from sampler_parity.harness.errors import InputError
@@ -56,7 +56,7 @@ def check(
         stages = checked.judged + sum(checked.unjudged.values())
         print_line(
             f"judged   {checked.judged:,} of {stages:,} stages of {checked.applies:,} applications"
-            f" in {len(checked.results):,} chains"
+            f" in {checked.chains:,} chains"
         )
         for why, count in checked.unjudged.most_common():
             print_line(f"         {count:,} stages not judged: {why}")

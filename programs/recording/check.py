@@ -3,6 +3,7 @@
 import datetime
 import shutil
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +21,7 @@ from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.verdicts import Accept, passing, worst
 from sampler_parity.programs.recording.events import OfEngine
 from sampler_parity.programs.recording.info import changed, info_of
+from sampler_parity.programs.recording.misuse import Misuse
 from sampler_parity.programs.recording.reader import Recording
 from sampler_parity.programs.recording.replay import Applied, ChainUse, ReplayedProcess
 from sampler_parity.programs.recording.target import library_of, target_of
@@ -33,6 +35,7 @@ class Checked:
 
     results: list[CaseResult] = field(default_factory=list)
     applies: int = 0
+    chains: int = 0
     judged: int = 0
     unjudged: Counter[str] = field(default_factory=Counter)
     torn: list[str] = field(default_factory=list)
@@ -65,6 +68,10 @@ def check(
             checked.unjudged += use.unjudged
             if use.steps:
                 checked.results.append(_result(use, accept))
+                checked.chains += 1
+            checked.results += [_misused(use, misuse) for misuse in use.misuses.values()
+                                if misuse.fails]  # fmt: skip
+        checked.notes += _notes(replay)
         if process.torn:
             checked.torn.append(process.name)
     if not checked.results:
@@ -81,6 +88,16 @@ def check(
         )
     )
     return checked, read_finished(bundle)
+
+
+def _notes(replay: ReplayedProcess) -> Iterator[str]:
+    """Yield an abort outside of samplers, and each rule whose breach may be wanted, once."""
+    for why in replay.aborts:
+        yield f"process {replay.process.name} aborted outside of samplers: {why}"
+    noted = [misuse for use in replay.uses for misuse in use.misuses.values() if not misuse.fails]
+    for rule, n in Counter(misuse.rule for misuse in noted).items():
+        first = next(misuse.text for misuse in noted if misuse.rule == rule)
+        yield f"{first} ({n:,} chains)" if n > 1 else first
 
 
 def _about(recording: Recording, checked: Checked, command: list[str], started: str) -> RunInfo:
@@ -150,7 +167,8 @@ def _result(use: ChainUse, accept: Accept) -> CaseResult:
     """Return the result of a chain: its first difference, or what could not be judged."""
     unjudged = sum(use.unjudged.values())
     why = "; ".join(f"{count:,} stages: {reason}" for reason, count in use.unjudged.most_common(3))
-    detail = f"not judged: {why}" if unjudged else ""
+    notes = [f"note {misuse.text}" for misuse in use.misuses.values() if not misuse.fails]
+    detail = "; ".join([*([f"not judged: {why}"] if unjudged else []), *notes])
     if use.first_difference is not None:
         result = _of_difference(use, use.first_difference, accept, detail)
     elif use.judged:
@@ -165,6 +183,26 @@ def _result(use: ChainUse, accept: Accept) -> CaseResult:
         backends={BACKEND: result.model_copy(update={"ns": use.ns})},
         required={BACKEND: ["identical"]},
         accept=accept,
+    )
+
+
+def _misused(use: ChainUse, misuse: Misuse) -> CaseResult:
+    """Return a case of its own for a breach of a rule of use: the stages may be right."""
+    aborted = f"\nthe program aborted: {use.aborted}" if use.aborted else ""
+    result = BackendResult(
+        verdict="misused",
+        step=misuse.step,
+        what=misuse.rule,
+        values=plain(misuse.numbers),
+        detail=misuse.text + aborted,
+    )
+    return CaseResult(
+        id=f"{_id(use)}/{misuse.rule}",
+        suite=RECORDING,
+        samplers=use.names,
+        steps=max(use.steps, 1),
+        backends={BACKEND: result},
+        required={BACKEND: ["identical"]},
     )
 
 

@@ -107,7 +107,7 @@ class OfContext(_Event):
 
 class Init(_Event):
     """A sampler is constructed. sampler: llama.cpp's name, None for one of the program's own, whose
-    name is then `name`. args: as llama.h names them."""
+    name is then `name`. s: 0x0 if the initializer returned NULL. args: as llama.h names them."""
 
     e: Literal["init"] = "init"
     s: Address
@@ -266,6 +266,15 @@ class Stopped(_Event):
     why: str
 
 
+class Aborted(_Event):
+    """llama.cpp failed an assertion, or an exception was not caught. s: the sampler that was called
+    then, None outside of samplers."""
+
+    e: Literal["aborted"] = "aborted"
+    why: str
+    s: Address | None = None
+
+
 class End(_Event):
     """The program ended, or its part of the recording."""
 
@@ -296,6 +305,7 @@ Event = Annotated[
     | SamplerOfSequence
     | InGraph
     | Stopped
+    | Aborted
     | End,
     Field(discriminator="e"),
 ]

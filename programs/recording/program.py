@@ -171,6 +171,8 @@ def _why_stopped(path: Path) -> str:
                 return ""
             if line.startswith(b'{"e":"stopped"'):
                 return str(json.loads(line)["why"])
+            if line.startswith(b'{"e":"aborted"'):
+                return f"the program aborted: {json.loads(line)['why']}"
     return "it was killed, or could not write (a full disk?)"
 
 

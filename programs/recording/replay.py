@@ -17,7 +17,9 @@ from sampler_parity.harness.protocol.client import Got
 from sampler_parity.programs.recording import events as e
 from sampler_parity.programs.recording import masks
 from sampler_parity.programs.recording.format import sum_of
+from sampler_parity.programs.recording.misuse import Misuse
 from sampler_parity.programs.recording.reader import REMOVED, Gone, Process
+from sampler_parity.programs.recording.rules import NULL, Rules
 from sampler_parity.programs.recording.vocabularies import RecordedVocab, vocab_of
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, Vocab
 from sampler_parity.reference.chain import parameters_of
@@ -69,7 +71,7 @@ class RecordedSampler:
 @dataclass
 class ChainUse:
     """The use of a chain, or of a sampler alone, from its construction or a reset to the next.
-    ctx: the context whose rows it saw last."""
+    address: of the sampler. misuses: by rule. aborted: the text of an abort in a call of it."""
 
     id: str
     names: list[str] = field(default_factory=list)
@@ -81,6 +83,9 @@ class ChainUse:
     unlike: Counter[str] = field(default_factory=Counter)
     ns: int = 0
     rec_ns: int = 0
+    address: str = ""
+    misuses: dict[str, Misuse] = field(default_factory=dict)
+    aborted: str = ""
 
 
 @dataclass
@@ -128,6 +133,9 @@ class ReplayedProcess:
         self.models: dict[str, e.Vocabulary] = {}
         self.graph: dict[tuple[str, int], RecordedSampler] = {}  # by context and sequence
         self.sampled: dict[int, e.InGraph] = {}  # by thread
+        self.rules = Rules(self)
+        self.misuses: list[tuple[ChainUse, Misuse]] = []
+        self.aborts: list[str] = []  # outside of samplers
         self.gone = ""  # why the first candidates of an apply that are not there are gone
 
     def run(self) -> Iterator[Applied]:
@@ -166,7 +174,7 @@ class ReplayedProcess:
             self.sampled[event.th] = event
         elif isinstance(event, e.Apply):
             self.sampled.pop(event.th, None)
-        elif isinstance(event, e.Accept) and self._of(event.s).in_graph:
+        elif isinstance(event, e.Accept) and self.sampler_at(event.s).in_graph:
             sampled = self.sampled.pop(event.th, None)
             if sampled is not None and sampled.token == event.token:
                 n = max((model.n_vocab for model in self.models.values()), default=1)
@@ -179,8 +187,9 @@ class ReplayedProcess:
 
     def drop(self, event: e.Apply) -> int:
         """Count an apply without judging it. Returns the number of its stages."""
-        recorded = self._of(event.s)
-        use = self._use_of(recorded)
+        self.rules.drop(event)
+        recorded = self.sampler_at(event.s)
+        use = self.use_of(recorded)
         use.steps += 1
         for part in recorded.parts:
             use.unjudged[DROPPED] += 1
@@ -190,42 +199,43 @@ class ReplayedProcess:
 
     def follow(self, event: e.Event) -> None:
         """Follow an event other than an apply."""
+        self.rules.follow(event)
         match event:
             case e.Vocabulary():
                 self.models[event.m] = event
                 self.vocabs.pop(event.m, None)
-            case e.Init():
+            case e.Init() if event.s != NULL:
                 self.samplers[event.s] = self._constructed(event)
             case e.DrawnSeed():
-                self._reseed(self._of(event.s), event.seed)
+                self._reseed(self.sampler_at(event.s), event.seed)
             case e.MadeChain():
                 why = "a chain inside another chain is followed"
                 self.samplers[event.s] = RecordedSampler(event.s, "chain", why=why, members=[])
-            case e.Add():
-                self._of(event.c).parts.append(self._of(event.s, event.name))
+            case e.Add() if event.s != NULL:
+                self.sampler_at(event.c).parts.append(self.sampler_at(event.s, event.name))
             case e.Remove():
-                if 0 <= event.i < len(self._of(event.c).parts):
-                    self._of(event.c).parts.pop(event.i)
+                if 0 <= event.i < len(self.sampler_at(event.c).parts):
+                    self.sampler_at(event.c).parts.pop(event.i)
             case e.Clone():
                 self._clone(event)
             case e.Copy():
-                self._copy(self._of(event.origin), self._of(event.to))
+                self._copy(self.sampler_at(event.origin), self.sampler_at(event.to))
             case e.Free():
                 self.samplers.pop(event.s, None)
             case e.Reset():
-                self._reset(self._of(event.s), event.d == 0)
+                self._reset(self.sampler_at(event.s), event.d == 0)
             case e.Accept():
-                self._accept(self._of(event.s), event.token)
+                self._accept(self.sampler_at(event.s), event.token)
             case e.PromptTokens():
-                for part in self._of(event.s).parts:
+                for part in self.sampler_at(event.s).parts:
                     masks.take_in(part.sampler, event.tokens)
             case e.SamplerOfSequence():
                 self._into_graph(event)
 
     def apply(self, event: e.Apply, judged: bool = True) -> Applied:
         """Judge an apply. judged: False only counts it, and leaves every state as it is."""
-        recorded = self._of(event.s)
-        use, self.gone = self._use_of(recorded), TOO_SLOW if event.dropped else ""
+        recorded, number = self.sampler_at(event.s), self.rules.number(event)
+        use, self.gone = self.use_of(recorded), TOO_SLOW if event.dropped else ""
         before = self._candidates(event.before, None) if judged else None
         stages = list(self._stages(recorded, event, before)) if judged else []
         _require_survivor(stages[-1:], event)
@@ -241,6 +251,8 @@ class ReplayedProcess:
                 use.unlike[stage.difference.verdict] += 1
         if use.first_difference is None and applied.first is not None:
             use.first_difference = applied
+        if judged:
+            self.rules.drawn(applied, number)
         return applied
 
     def _into_graph(self, event: e.SamplerOfSequence) -> None:
@@ -251,11 +263,11 @@ class ReplayedProcess:
             for part in before.parts:
                 if part.name in _MOVED_BY_APPLY:
                     part.lose("its state moved on in the graph")
-        if event.s not in (None, "0x0"):  # a null sampler only detaches the earlier one
-            self.graph[event.ctx, event.seq] = recorded = self._of(event.s)
+        if event.s not in (None, NULL):  # a null sampler only detaches the earlier one
+            self.graph[event.ctx, event.seq] = recorded = self.sampler_at(event.s)
             recorded.in_graph = True
 
-    def _of(self, address: str, name: str = "") -> RecordedSampler:
+    def sampler_at(self, address: str, name: str = "") -> RecordedSampler:
         """Return the sampler at an address. One that libllama did not construct is unknown."""
         if address not in self.samplers:
             name = name or "unknown"
@@ -312,7 +324,7 @@ class ReplayedProcess:
 
     def _clone(self, event: e.Clone) -> None:
         """Take over a copy. The members of a chain were cloned, and added, before the chain."""
-        origin, built = self._of(event.origin), self.samplers.get(event.s)
+        origin, built = self.sampler_at(event.origin), self.samplers.get(event.s)
         members = None if built is None else built.members
         if members is not None and len(members) == len(origin.parts):
             return
@@ -338,19 +350,21 @@ class ReplayedProcess:
             recorded.use = None
 
     def _accept(self, recorded: RecordedSampler, token: int) -> None:
-        use = self._use_of(recorded)
+        use = self.use_of(recorded)
         use.tokens.append(token)
         for part in recorded.parts:
+            awaiting = getattr(part.sampler, "awaiting", False)
             try:
                 if part.sampler is not None:
                     part.sampler.accept(token)
             except UndefinedInputError as error:
+                self.rules.refused(use, part.name, token, str(error), awaiting)
                 part.lose(f"{part.name} refuses what the program accepted: {error}")
 
-    def _use_of(self, recorded: RecordedSampler) -> ChainUse:
+    def use_of(self, recorded: RecordedSampler) -> ChainUse:
         if recorded.use is None:
             self.begun += 1
-            use = ChainUse(f"{self.process.name}/{self.begun}")
+            use = ChainUse(f"{self.process.name}/{self.begun}", address=recorded.address)
             self.uses.append(use)
             recorded.use = use
         recorded.use.names = [part.name for part in recorded.parts]

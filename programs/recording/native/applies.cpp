@@ -43,6 +43,7 @@ EXPORTED void llama_sampler_apply(void *sampler, Candidates *candidates) {
     {
         Call call(thread);
         Nested nested(thread);
+        Using use(thread, sampler);
         next(sampler, candidates);
     }
     uint64_t returned = now_ns();

@@ -18,6 +18,7 @@ EXPORTED float *llama_get_logits_ith(void *ctx, int32_t i) {
 EXPORTED int32_t llama_sampler_sample(void *sampler, void *ctx, int32_t i) {
     asked_for(ctx, i);
     auto next = NEXT(llama_sampler_sample);
+    Using use(recording() ? this_thread() : nullptr, sampler);
     return next ? next(sampler, ctx, i) : -1;
 }
 

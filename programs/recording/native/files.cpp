@@ -622,9 +622,11 @@ __attribute__((destructor)) void end_at_exit() noexcept {
     }
 }
 
+}  // namespace
+
 // Write what is queued before the program ends, or becomes another, without destructors. A child of
 // vfork has our memory, and is not us. A handler of signals may interrupt who has the lock.
-void write_at_once(bool end) {
+void write_at_once(bool end, std::string *last_line) {
     if (!settings.on || !state.opened || state.pid != getpid()) return;
     int kept = errno;
     timespec until;
@@ -633,6 +635,7 @@ void write_at_once(bool end) {
     if (pthread_mutex_timedlock(&gate, &until)) return;
     if (!pthread_mutex_timedlock(&mutex, &until)) {
         try {
+            if (last_line && !stopped) post(*last_line);
             end ? write_end(1000) : drain(1000);
         } catch (...) {
             end_without_memory();
@@ -642,8 +645,6 @@ void write_at_once(bool end) {
     pthread_mutex_unlock(&gate);
     errno = kept;
 }
-
-}  // namespace
 
 uint64_t now_ns() {
     timespec now;
@@ -722,13 +723,6 @@ EXPORTED void _exit(int status) {
     for (;;) syscall(SYS_exit_group, status);
 }
 EXPORTED void _Exit(int status) { _exit(status); }
-
-// An assertion of libllama's is when a recording is needed most.
-EXPORTED void abort() noexcept {
-    write_at_once(false);
-    reinterpret_cast<decltype(&abort)>(dlsym(RTLD_NEXT, "abort"))();
-    for (;;) syscall(SYS_exit_group, 134);
-}
 
 #define BECOMES(name, parameters, passed)                                \
     EXPORTED int name parameters noexcept {                              \

@@ -78,15 +78,14 @@ void *made_by(const char *sampler, const char *symbol, F call, A arguments, uint
         made = call();
     }
     if (made) know_interface(made);
-    if (made)
-        recorded([&] {
-            Line line("init", thread);
-            line.address("s", made).word("sampler", sampler).word("symbol", symbol).begin("args");
-            arguments(line);
-            line.end();
-            write_line(line);
-            if (seed == UINT32_MAX) draws_own_seed(made);
-        });
+    recorded([&] {  // also of a null sampler
+        Line line("init", thread);
+        line.address("s", made).word("sampler", sampler).word("symbol", symbol).begin("args");
+        arguments(line);
+        line.end();
+        write_line(line);
+        if (made && seed == UINT32_MAX) draws_own_seed(made);
+    });
     return made;
 }
 

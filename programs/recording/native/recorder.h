@@ -75,6 +75,7 @@ struct Thread {
     const void *ctx = nullptr;  // of the row of logits that was asked for last
     int32_t row = 0;
     bool has_row = false;
+    const void *sampler = nullptr;  // that samples, is applied or accepts
     // the apply that is being recorded
     int applies = 0;
     uint64_t number_of_apply = 0, outside_ns = 0;
@@ -90,6 +91,16 @@ struct Call {
     Thread *thread;
     explicit Call(Thread *t) : thread(t) { if (thread) thread->depth++; }
     ~Call() { if (thread) thread->depth--; }
+};
+
+// Remember the outermost sampler of a call, for the text of an abort in it.
+struct Using {
+    Thread *thread;
+    const void *before;
+    Using(Thread *t, const void *sampler) : thread(t), before(t ? t->sampler : nullptr) {
+        if (thread && !before) thread->sampler = sampler;
+    }
+    ~Using() { if (thread) thread->sampler = before; }
 };
 
 // lookup.cpp
@@ -149,6 +160,7 @@ bool recording();
 void stop(const char *why) noexcept;
 extern const char *const no_memory;  // a reason
 void write_line(Line &line);
+void write_at_once(bool end, std::string *last_line = nullptr);
 void write_apply(Thread *thread, const void *sampler, const Reference &after, int32_t token, float p,
                  uint64_t ns, uint64_t start_ns);
 bool write_whole_file(const std::string &suffix, std::string text, std::string &name);

@@ -148,5 +148,6 @@ EXPORTED void llama_sampler_accept(void *sampler, int32_t token) {
             write_line(line);
         });
     Call call(thread);
+    Using use(thread, sampler);
     if (next) next(sampler, token);
 }

@@ -1,0 +1,106 @@
+"""The texts that a program decodes: the tokens of each sequence of each context.
+
+Most programs give no positions. A batch then goes on with the text of its sequence, unless the text
+has drawn tokens and the batch begins with another one. Removals from the cache are not recorded.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sampler_parity.programs.recording import events as e
+
+
+@dataclass
+class Text:
+    """A text. tokens: those decoded. last: those of its newest batch. before: the number of the one
+    before. awaited: the token that was drawn last since. draws: the numbers of streams.py."""
+
+    ctx: str
+    tokens: list[int] = field(default_factory=list)
+    batch: int = 0
+    before: int = 0
+    last: list[int] = field(default_factory=list)
+    awaited: int | None = None
+    draws: Any = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """The end of a text, whose logits are sampled. n: its tokens. at: those of its batch."""
+
+    text: Text
+    batch: int
+    n: int
+    at: int
+
+    def since(self, earlier: "Row") -> list[int] | None:
+        """Return the tokens that were decoded since another row of the text; None if unknown. A
+        draft that was refused is left out."""
+        if self.batch == earlier.batch:
+            return self.text.last[earlier.at : self.at]
+        return self.text.last[: self.at] if self.text.before == earlier.batch else None
+
+
+@dataclass
+class _Batch:
+    """The newest batch of a context. rows: of each token, its texts with their length there."""
+
+    number: int = 0
+    rows: list[list[Row]] = field(default_factory=list)
+    out: list[int] = field(default_factory=list)
+
+
+class DecodedTexts:
+    """What was decoded so far, by context and sequence."""
+
+    def __init__(self) -> None:
+        self.texts: dict[tuple[str, int], Text] = {}
+        self.batches: dict[str, _Batch] = {}
+        self.of_thread: dict[int, str] = {}
+        self.count = 0
+
+    def follow(self, event: e.Decode) -> None:
+        """Take in a batch, or a further part of it; one that failed changes nothing."""
+        if event.result:
+            return
+        self.of_thread[event.th] = event.ctx
+        if event.at == 0:
+            self.count += 1
+            self.batches[event.ctx] = _Batch(self.count)
+        batch = self.batches.setdefault(event.ctx, _Batch(self.count))
+        batch.out += event.out
+        for i, token in enumerate(event.tokens):
+            sequences = event.seq[i] if event.seq else 0
+            position = event.pos[i] if event.pos else None
+            each = sequences if isinstance(sequences, list) else [sequences]
+            batch.rows.append([self._take(event.ctx, seq, token, position) for seq in each])
+
+    def _take(self, ctx: str, seq: int, token: int, position: int | None) -> Row:
+        text = self.texts.get((ctx, seq))
+        if text is None or (text.batch != self.count and _is_new(text, token, position)):
+            text = self.texts[ctx, seq] = Text(ctx)
+        if text.batch != self.count:
+            text.before, text.batch, text.last, text.awaited = text.batch, self.count, [], None
+        if position is not None:  # the program removed what came after it
+            del text.tokens[position:]
+        text.tokens.append(token)
+        text.last.append(token)
+        return Row(text, self.count, len(text.tokens), len(text.last))
+
+    def row(self, event: e.Apply) -> Row | None:
+        """Return the text whose logits an apply samples; None if that is not known."""
+        ctx = event.ctx or self.of_thread.get(event.th)
+        batch = self.batches.get(ctx or "")
+        if batch is None:
+            return None
+        at = -1 if event.i is None else event.i
+        if at < 0:
+            at = batch.out[at] if -at <= len(batch.out) else -1
+        return batch.rows[at][0] if 0 <= at < len(batch.rows) else None
+
+
+def _is_new(text: Text, token: int, position: int | None) -> bool:
+    """Return whether a batch begins another text: the one before ended."""
+    return position == 0 or (
+        position is None and text.awaited is not None and token != text.awaited
+    )
