@@ -35,6 +35,9 @@ _LEAVES_ONE: dict[str, Callable[[Arguments], bool]] = {
 }
 
 
+_ACTING = SELECTING | WITH_HISTORY | _OFF.keys() | {"infill", "softmax", "tail_free"}
+
+
 def is_off(name: str, arguments: Arguments) -> bool:
     """Return whether a sampler leaves its candidates as they are, by its arguments."""
     return _holds(_OFF, name, arguments)
@@ -44,7 +47,9 @@ def behind_the_draw(chain: Sequence[StageSpec]) -> tuple[int, list[int]] | None:
     """Return the position of the stage that selects and those of the stages behind it, which have
     no part in the draw; None if there are none. A sampler without a model may only look."""
     at = max((i for i, (name, _) in enumerate(chain) if name in SELECTING), default=len(chain))
-    behind = [i for i in range(at + 1, len(chain)) if not is_off(*chain[i])]
+    behind = [
+        i for i in range(at + 1, len(chain)) if chain[i][0] in _ACTING and not is_off(*chain[i])
+    ]
     return (at, behind) if behind else None
 
 

@@ -62,6 +62,7 @@ def check(
         replay = ReplayedProcess(process, checked.targets[process.name])
         for applied in replay.run():
             _keep(bundle, applied, accept)
+        replay.rules.finish()
         for use in replay.uses:
             checked.applies += use.steps
             checked.judged += use.judged

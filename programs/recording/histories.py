@@ -112,20 +112,24 @@ class History:
         new = len(self.tokens) - (self.newest.n if self.newest else 0)
         if not {"penalties", "dry"}.intersection(active):
             return
-        texts = [row.text.tokens[: row.n]]
-        texts.append(texts[0][1:])  # without the token that begins a text
-        for text in texts if new >= _PROMPT else []:
-            extra = len(self.tokens) - len(text)
-            if (
-                extra >= _PROMPT
-                and self.tokens[extra:] == text
-                and self.tokens[:extra] == text[:extra]
-            ):
-                proof = {"text": len(text), "accepted": len(self.tokens)}
-                yield Breach("prompt-twice", proof)
-                return
+        if new >= _PROMPT and (self._comes_again() or self._is_longer(row.text.tokens[: row.n])):
+            yield Breach("prompt-twice", {"decoded": row.n, "accepted": len(self.tokens)})
         if self.steps == 1 and self.newest and self.newest.n == 0 and new and row.n > _PROMPT:
             yield Breach("prompt-not-accepted", {"decoded": row.n, "accepted": new})
+
+    def _comes_again(self) -> bool:
+        """Return whether all that was accepted up to the last draw was accepted again since."""
+        tokens, n = self.tokens, self.newest.n if self.newest else 0
+        lengths = (n, n + 1)  # without the token drawn last, and with it
+        return any(m > _PROMPT and tokens[m : 2 * m] == tokens[:m] for m in lengths)
+
+    def _is_longer(self, text: list[int]) -> bool:
+        """Return whether the history is the text, behind tokens of its beginning."""
+        for part in (text, text[1:]):  # without the token that begins a text
+            extra = len(self.tokens) - len(part)
+            if extra >= _PROMPT and self.tokens == part[:extra] + part:
+                return True
+        return False
 
 
 def _kind(accepted: list[int], decoded: list[int]) -> str:

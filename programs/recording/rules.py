@@ -64,8 +64,15 @@ class Rules:
             case e.Accept():
                 self._used_freed(event)
                 self._accepted(event)
+            case e.End() | e.Stopped():
+                self.members.clear()  # leaked, and not used
             case e.Aborted():
                 self._aborted(event)
+
+    def finish(self) -> None:
+        """Judge the end of the process: one that crashes writes no event of its last call."""
+        for chain in list(self.members):
+            self._broken_by_member(chain)
 
     def number(self, event: e.Apply) -> float | None:
         """Return the next random number of the stage that draws; None if it is not known."""
@@ -135,7 +142,7 @@ class Rules:
         if recorded is None or self.in_python:
             return
         for chain in self._chains_of(recorded) if event.d == 0 else []:
-            self.members[chain.address] = event.s
+            self.members[chain.address] = recorded.name
         self._new(event.s)
         self.freed[event.s] = recorded
 
