@@ -49,7 +49,12 @@ class Candidates:
         if self.selected < 0:
             return None
         if self.selected >= len(self):
-            raise UndefinedInputError("a token was selected from no candidates")
+            if len(self) == 0:
+                raise UndefinedInputError("a token was selected from no candidates")
+            raise UndefinedInputError(
+                f"candidate {self.selected + 1:,} was drawn, and a later stage left {len(self):,} "
+                "(llama.cpp aborts): put the stage that draws last"
+            )
         return int(self.ids[self.selected])
 
     def copy(self) -> Self:

@@ -82,10 +82,10 @@ BUDGETS = {
     "harness.cli.list": 18_000,
     "harness.cli.report": 17_100,
     "harness.cli.run": 34_000,
-    "programs.cli.check": 17_500,
-    "programs.cli.redact": 17_500,
+    "programs.cli.check": 18_400,
+    "programs.cli.redact": 18_400,
     "programs.cli.server": 26_800,
-    "programs.cli.why": 13_700,
+    "programs.cli.why": 13_800,
 }
 BESIDE = ("programs", "vectors", "functions", "maintenance")  # the core does not import them
 

@@ -8,6 +8,7 @@ from sampler_parity.harness.checks.repeat import report_lines as repeat_lines
 from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.correct.bias import biases, wide
 from sampler_parity.harness.failures.groups import groups
+from sampler_parity.harness.failures.misplaced import notes
 from sampler_parity.harness.verdicts import Verdict
 
 _ROUNDED: tuple[Verdict, ...] = ("boundary", "close", "tied", "reordered")
@@ -25,6 +26,8 @@ def show(bundle: Bundle) -> None:
         print_line(line)
     for line in summary_lines(bundle):
         print_line(line)
+    for line in notes(bundle):
+        print_line(line)
     print_line(f"bundle   {bundle.folder}")
 
 
@@ -40,5 +43,7 @@ def next_command(bundle: Bundle, met: bool) -> str:
         return "run again with --accept correct: each failure may be a rounding or an order alone"
     if failed:
         return shlex.join(["sampler-parity", "explain", folder, failed[0].example.case])
+    if any(case.refusal or case.unmet for case in bundle.cases):
+        return shlex.join(["sampler-parity", "explain", folder])
     complete = met and bundle.info.profile == "full" and not bundle.info.only
     return shlex.join(["sampler-parity", "gate" if complete else "report", folder])

@@ -18,6 +18,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.differing import FOLDED
 from sampler_parity.harness.failures.format_difference import lines, margin, row_of, stage_of_row
 from sampler_parity.harness.failures.groups import groups
+from sampler_parity.harness.failures.misplaced import misplaced, notes
 from sampler_parity.harness.files import open_file
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
@@ -38,10 +39,14 @@ def overview(folder: Path) -> Iterator[str]:
             continue
         yield from lines(group, f"{group.backend} {version}")
         yield from _arrays_of(bundle, group.example.case, group.backend, group.example.values)
+    refused = [case for case in bundle.cases if case.refusal or case.unmet]
+    for case in refused:
+        yield f"{case.id}: {case.refusal or case.unmet}"
+    yield from notes(bundle)
     if any(group.verdict != "skipped" for group in failures):
         worst = shlex.join(["sampler-parity", "explain", str(folder), failures[0].example.case])
         yield f"one case: {worst}"
-    else:
+    elif not refused:
         yield f"nothing to explain: {len(bundle.cases):,} cases, none failed"
 
 
@@ -53,6 +58,8 @@ def explanation(folder: Path, case: str) -> Iterator[str]:
         yield from _on_backend(bundle, record, backend, result)
     if record.refusal:
         yield f"the reference stopped after {record.steps} steps: {record.refusal}"
+    if mistake := misplaced(record.samplers):
+        yield f"note: {mistake}"
     if record.unmet:
         yield f"the reference itself misses the published result: {record.unmet}"
     yield from _counterexamples(bundle, record)

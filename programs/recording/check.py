@@ -23,7 +23,8 @@ from sampler_parity.programs.recording.events import OfEngine
 from sampler_parity.programs.recording.info import changed, info_of
 from sampler_parity.programs.recording.misuse import Misuse
 from sampler_parity.programs.recording.reader import Recording
-from sampler_parity.programs.recording.replay import Applied, ChainUse, ReplayedProcess
+from sampler_parity.programs.recording.replay import Applied, ChainUse
+from sampler_parity.programs.recording.rules import UsedProcess
 from sampler_parity.programs.recording.target import library_of, target_of
 
 BACKEND = "recorded"
@@ -59,10 +60,10 @@ def check(
     about = _about(recording, checked, info.command if info else [], started)
     writer = create(bundle, about)
     for process in recording.processes:
-        replay = ReplayedProcess(process, checked.targets[process.name])
+        replay = UsedProcess(process, checked.targets[process.name])
         for applied in replay.run():
             _keep(bundle, applied, accept)
-        replay.rules.finish()
+        replay.finish()
         for use in replay.uses:
             checked.applies += use.steps
             checked.judged += use.judged
@@ -91,7 +92,7 @@ def check(
     return checked, read_finished(bundle)
 
 
-def _notes(replay: ReplayedProcess) -> Iterator[str]:
+def _notes(replay: UsedProcess) -> Iterator[str]:
     """Yield an abort outside of samplers, and each rule whose breach may be wanted, once."""
     for why in replay.aborts:
         yield f"process {replay.process.name} aborted outside of samplers: {why}"

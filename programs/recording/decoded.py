@@ -70,10 +70,10 @@ class DecodedTexts:
         batch = self.batches.setdefault(event.ctx, _Batch(self.count))
         batch.out += event.out
         for i, token in enumerate(event.tokens):
-            sequences = event.seq[i] if event.seq else 0
+            seq = event.seq[i] if event.seq else 0
             position = event.pos[i] if event.pos else None
-            each = sequences if isinstance(sequences, list) else [sequences]
-            batch.rows.append([self._take(event.ctx, seq, token, position) for seq in each])
+            sequences = seq if isinstance(seq, list) else [seq]
+            batch.rows.append([self._take(event.ctx, s, token, position) for s in sequences])
 
     def _take(self, ctx: str, seq: int, token: int, position: int | None) -> Row:
         text = self.texts.get((ctx, seq))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from sampler_parity.programs.recording.decoded import Row
 from sampler_parity.programs.recording.misuse import Breach
-from sampler_parity.reference.order import WITH_HISTORY, StageSpec, is_off
+from sampler_parity.programs.recording.order import WITH_HISTORY, StageSpec, is_off
 
 _TWICE, _OTHER, _NEVER = 2, 3, 4  # steps that prove it
 _BLIND = 3  # without a decoded text

@@ -26,7 +26,8 @@ from sampler_parity.harness.verdicts import Accept, passing
 from sampler_parity.programs.recording.check import result_of_stage
 from sampler_parity.programs.recording.events import Apply, Event, Start
 from sampler_parity.programs.recording.reader import GrowingEvents, Process
-from sampler_parity.programs.recording.replay import Applied, ReplayedProcess
+from sampler_parity.programs.recording.replay import Applied
+from sampler_parity.programs.recording.rules import UsedProcess
 from sampler_parity.programs.recording.target import target_of
 from sampler_parity.reference.platforms import on
 
@@ -39,7 +40,7 @@ class FollowedProcess:
     """A process that still writes. begun: the time of its event 0, in seconds since 1970."""
 
     growing: GrowingEvents
-    replay: ReplayedProcess
+    replay: UsedProcess
     begun: float
 
 
@@ -77,7 +78,7 @@ class LiveCheck:
         first: list[Event] = [event for event, _ in zip(process.events(), range(2), strict=False)]
         if len(first) < 2 or not isinstance(first[0], Start):
             return False
-        replay = ReplayedProcess(process, target_of(process, []))
+        replay = UsedProcess(process, target_of(process, []))
         for event, is_own in replay.events():  # first of those that it was forked from
             if is_own:
                 break
@@ -101,7 +102,15 @@ class LiveCheck:
                     self.stages += len(applied.stages)
                     self.judged += sum(not stage.why for stage in applied.stages)
                     yield from self._differing(applied)
+        yield from self._misused(replay)
         replay.uses.clear()  # of a program that runs for weeks
+
+    def _misused(self, replay: UsedProcess) -> Iterator[str]:
+        while replay.misuses:
+            use, misuse = replay.misuses.pop(0)
+            if misuse.fails:
+                self.differ["use"] += 1
+                yield f"MISUSED {use.id}: {misuse.text}"
 
     def _differing(self, applied: Applied) -> Iterator[str]:
         ok, use = passing(["identical"], self.accept), applied.use

@@ -19,7 +19,6 @@ from sampler_parity.programs.recording import masks
 from sampler_parity.programs.recording.format import sum_of
 from sampler_parity.programs.recording.misuse import Misuse
 from sampler_parity.programs.recording.reader import REMOVED, Gone, Process
-from sampler_parity.programs.recording.rules import NULL, Rules
 from sampler_parity.programs.recording.vocabularies import RecordedVocab, vocab_of
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, Vocab
 from sampler_parity.reference.chain import parameters_of
@@ -33,6 +32,7 @@ from sampler_parity.reference.sampler import Sampler
 _MOVED_BY_APPLY = frozenset({"dist", "xtc", "mirostat", "mirostat_v2", "adaptive_p"})
 _NAMES = {"grammar_lazy": "grammar_lazy_patterns"}
 _AS_NUMBERS = frozenset({"nan", "inf", "-inf"})
+NULL = "0x0"
 IN_GRAPH = -1  # event number of a token that the graph sampled, without an apply
 DROPPED = "the checker could not follow"
 TOO_SLOW = "the disk was too slow: the recorder dropped the candidates"
@@ -133,9 +133,6 @@ class ReplayedProcess:
         self.models: dict[str, e.Vocabulary] = {}
         self.graph: dict[tuple[str, int], RecordedSampler] = {}  # by context and sequence
         self.sampled: dict[int, e.InGraph] = {}  # by thread
-        self.rules = Rules(self)
-        self.misuses: list[tuple[ChainUse, Misuse]] = []
-        self.aborts: list[str] = []  # outside of samplers
         self.gone = ""  # why the first candidates of an apply that are not there are gone
 
     def run(self) -> Iterator[Applied]:
@@ -187,7 +184,6 @@ class ReplayedProcess:
 
     def drop(self, event: e.Apply) -> int:
         """Count an apply without judging it. Returns the number of its stages."""
-        self.rules.drop(event)
         recorded = self.sampler_at(event.s)
         use = self.use_of(recorded)
         use.steps += 1
@@ -199,7 +195,6 @@ class ReplayedProcess:
 
     def follow(self, event: e.Event) -> None:
         """Follow an event other than an apply."""
-        self.rules.follow(event)
         match event:
             case e.Vocabulary():
                 self.models[event.m] = event
@@ -234,7 +229,7 @@ class ReplayedProcess:
 
     def apply(self, event: e.Apply, judged: bool = True) -> Applied:
         """Judge an apply. judged: False only counts it, and leaves every state as it is."""
-        recorded, number = self.sampler_at(event.s), self.rules.number(event)
+        recorded = self.sampler_at(event.s)
         use, self.gone = self.use_of(recorded), TOO_SLOW if event.dropped else ""
         before = self._candidates(event.before, None) if judged else None
         stages = list(self._stages(recorded, event, before)) if judged else []
@@ -251,8 +246,6 @@ class ReplayedProcess:
                 use.unlike[stage.difference.verdict] += 1
         if use.first_difference is None and applied.first is not None:
             use.first_difference = applied
-        if judged:
-            self.rules.drawn(applied, number)
         return applied
 
     def _into_graph(self, event: e.SamplerOfSequence) -> None:
@@ -358,8 +351,11 @@ class ReplayedProcess:
                 if part.sampler is not None:
                     part.sampler.accept(token)
             except UndefinedInputError as error:
-                self.rules.refused(use, part.name, token, str(error), awaiting)
+                self.refused(use, part.name, token, str(error), awaiting)
                 part.lose(f"{part.name} refuses what the program accepted: {error}")
+
+    def refused(self, use: ChainUse, name: str, token: int, why: str, awaiting: bool) -> None:
+        """Take in a token that a sampler of the reference refuses to accept."""
 
     def use_of(self, recorded: RecordedSampler) -> ChainUse:
         if recorded.use is None:

@@ -1,36 +1,36 @@
 """Find breaches of the rules of use (misuse.py) in the events of a process, next to its replay."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from sampler_parity.harness.failures.misplaced import SELECTING
 from sampler_parity.programs.recording import events as e
 from sampler_parity.programs.recording.decoded import DecodedTexts
 from sampler_parity.programs.recording.histories import History
 from sampler_parity.programs.recording.misuse import Breach, Misuse
+from sampler_parity.programs.recording.order import behind_the_draw, without_effect
+from sampler_parity.programs.recording.reader import Process
+from sampler_parity.programs.recording.replay import (
+    NULL,
+    Applied,
+    ChainUse,
+    RecordedSampler,
+    ReplayedProcess,
+)
 from sampler_parity.programs.recording.streams import Streams
-from sampler_parity.reference.order import SELECTING, behind_the_draw, without_effect
 from sampler_parity.reference.random import Mt19937
 
-if TYPE_CHECKING:
-    from sampler_parity.programs.recording.replay import (
-        Applied,
-        ChainUse,
-        RecordedSampler,
-        ReplayedProcess,
-    )
-
-NULL = "0x0"
 _DRAWING = SELECTING - {"greedy"}
 _BY_LLAMA_CPP = "(llama.cpp"  # a refusal of the reference that is llama.cpp's, too
 
 
-class Rules:
-    """What a process does with its samplers. The replay calls `follow` before it follows an event,
-    and `number` and `drawn` before and after an apply. freed: by address. members: a freed member,
-    by the chain that is still there. null: what returned NULL last."""
+class UsedProcess(ReplayedProcess):
+    """A replayed process, and what it does with its samplers. freed: by address. members: a freed
+    member, by the chain that is still there. null: what returned NULL last. misuses: the first
+    breach of each rule by each use. aborts: texts of aborts outside of samplers."""
 
-    def __init__(self, replay: "ReplayedProcess") -> None:
-        self.replay = replay
+    def __init__(self, process: Process, target: str) -> None:
+        super().__init__(process, target)
         self.texts, self.streams = DecodedTexts(), Streams()
         self.histories: dict[str, History] = {}
         self.freed: dict[str, RecordedSampler] = {}
@@ -38,15 +38,42 @@ class Rules:
         self.null: e.Init | None = None
         self.has_own = False  # a sampler that no event constructed
         self.in_python = False  # an engine frees by itself, members first
+        self.misuses: list[tuple[ChainUse, Misuse]] = []
+        self.aborts: list[str] = []
 
     def follow(self, event: e.Event) -> None:
-        """Take in an event other than an apply."""
+        """Judge an event other than an apply, and follow it."""
+        self._judge(event)
+        super().follow(event)
+
+    def apply(self, event: e.Apply, judged: bool = True) -> Applied:
+        """Judge an apply by its stages and by the rules of use."""
+        number = self._number(event)
+        applied = super().apply(event, judged)
+        if judged:
+            self._drawn(applied, number)
+        return applied
+
+    def drop(self, event: e.Apply) -> int:
+        """Count an apply without judging it, and forget what it was part of."""
+        self._new(event.s)
+        row = self.texts.row(event)
+        if row is not None:
+            row.text.draws = None
+        return super().drop(event)
+
+    def finish(self) -> None:
+        """Judge the end of the process: one that crashes writes no event of its last call."""
+        for chain in list(self.members):
+            self._broken_by_member(chain)
+
+    def _judge(self, event: e.Event) -> None:
         match event:
             case e.OfEngine():
                 self.in_python = True
             case e.Decode():
                 self.texts.follow(event)
-            case e.Init(s="0x0"):
+            case e.Init() if event.s == NULL:
                 self.null = event
             case e.Init() | e.MadeChain():
                 self._new(event.s)
@@ -69,25 +96,20 @@ class Rules:
             case e.Aborted():
                 self._aborted(event)
 
-    def finish(self) -> None:
-        """Judge the end of the process: one that crashes writes no event of its last call."""
-        for chain in list(self.members):
-            self._broken_by_member(chain)
-
-    def number(self, event: e.Apply) -> float | None:
+    def _number(self, event: e.Apply) -> float | None:
         """Return the next random number of the stage that draws; None if it is not known."""
-        recorded = self.replay.samplers.get(event.s)
+        recorded = self.samplers.get(event.s)
         for part in reversed(recorded.parts if recorded is not None else []):
             if part.name in _DRAWING:
                 rng = _rng_of(part)
                 return None if rng is None else rng.clone().uniform_double()
         return None
 
-    def drawn(self, applied: "Applied", before: float | None) -> None:
+    def _drawn(self, applied: Applied, before: float | None) -> None:
         """Judge an apply. before: the random number that was next before it."""
         event, use = applied.event, applied.use
         self._used_freed(event)
-        recorded = self.replay.samplers[event.s]
+        recorded = self.samplers[event.s]
         if applied.step == 0:
             self._order(use, recorded)
         if event.token < 0:
@@ -95,13 +117,13 @@ class Rules:
         row = self.texts.row(event)
         chain = [(part.name, part.arguments) for part in recorded.parts]
         self._breaches(use, applied.step, self._history(event.s).draw(event.token, row, chain))
-        if before is not None and self.number(event) not in (None, before):
+        if before is not None and self._number(event) not in (None, before):
             draw = self.streams.draw(row, event.token, before, id(recorded), event.s)
             self._breaches(use, applied.step, draw)
         if row is not None:
             row.text.awaited = event.token
 
-    def refused(self, use: "ChainUse", name: str, token: int, why: str, awaiting: bool) -> None:
+    def refused(self, use: ChainUse, name: str, token: int, why: str, awaiting: bool) -> None:
         """Judge a token that the reference's grammar refuses and the program accepted. awaiting:
         whether the grammar waited for its trigger before."""
         if _BY_LLAMA_CPP not in why or not name.startswith("grammar"):
@@ -110,13 +132,6 @@ class Rules:
         twice = tokens[-2:] == [token, token] and use.steps > 0
         rule = "trigger-refused" if awaiting else "accepted-twice" if twice else "token-refused"
         self._breach(use, max(use.steps - 1, 0), rule, {"token": token, "accepted": len(tokens)})
-
-    def drop(self, event: e.Apply) -> None:
-        """Forget what an apply that is not judged was part of."""
-        self._new(event.s)
-        row = self.texts.row(event)
-        if row is not None:
-            row.text.draws = None
 
     def _new(self, address: str) -> None:
         self.freed.pop(address, None)
@@ -132,13 +147,13 @@ class Rules:
             self.streams.clone(event.origin, event.s)
 
     def _added(self, event: e.Add) -> None:
-        self.has_own |= event.s != NULL and event.s not in self.replay.samplers
+        self.has_own |= event.s != NULL and event.s not in self.samplers
         if event.s == NULL:
             proof: dict[str, Any] = {} if self.null is None else {"initializer": self.null.symbol}
             self._breach(self._use(event.c), None, "null-sampler", proof)
 
     def _freed(self, event: e.Free) -> None:
-        recorded = self.replay.samplers.get(event.s)
+        recorded = self.samplers.get(event.s)
         if recorded is None or self.in_python:
             return
         for chain in self._chains_of(recorded) if event.d == 0 else []:
@@ -151,7 +166,7 @@ class Rules:
         if event.d:
             return
         if event.s in self.freed and not self.has_own:
-            use = self.replay.use_of(self.freed[event.s])
+            use = self.use_of(self.freed[event.s])
             self._breach(use, None, "freed-sampler", {"used by": type(event).__name__})
         self._broken_by_member(event.s)
 
@@ -162,27 +177,27 @@ class Rules:
 
     def _accepted(self, event: e.Accept) -> None:
         self._history(event.s).tokens.append(event.token)
-        recorded = self.replay.samplers.get(event.s)
+        recorded = self.samplers.get(event.s)
         if recorded is not None and recorded.members is None:
             for chain in self._chains_of(recorded):
                 self._history(chain.address).by_members = True
 
     def _aborted(self, event: e.Aborted) -> None:
-        recorded = self.replay.samplers.get(event.s or "")
+        recorded = self.samplers.get(event.s or "")
         if recorded is None:
-            self.replay.aborts.append(event.why)
+            self.aborts.append(event.why)
             return
         use = self._use(recorded.address)
         use.aborted = event.why
         self._order(use, recorded)
-        own = any(part.sampler is None for part in recorded.parts)
+        has_own = any(part.sampler is None for part in recorded.parts)
         selects = any(part.name in SELECTING for part in recorded.parts)
-        if "selected" in event.why and not selects and not own:
+        if "selected" in event.why and not selects and not has_own:
             self._breach(use, None, "nothing-selects", {"stages": use.names})
         if not any(misuse.fails for misuse in use.misuses.values()):
             self._breach(use, None, "aborted", {})
 
-    def _order(self, use: "ChainUse", recorded: "RecordedSampler") -> None:
+    def _order(self, use: ChainUse, recorded: RecordedSampler) -> None:
         """Judge the order of a chain."""
         chain = [(part.name, part.arguments) for part in recorded.parts]
         names = [name for name, _ in chain]
@@ -192,29 +207,27 @@ class Rules:
         for single, i in without_effect(chain):
             self._breach(use, 0, "no-effect", {"stage": names[i], "behind": names[single]})
 
-    def _chains_of(self, recorded: "RecordedSampler") -> "list[RecordedSampler]":
+    def _chains_of(self, recorded: RecordedSampler) -> list[RecordedSampler]:
         """Return the chains that have a sampler as a member."""
-        chains = [each for each in self.replay.samplers.values() if each.members]
+        chains = [chain for chain in self.samplers.values() if chain.members]
         return [chain for chain in chains if any(part is recorded for part in chain.parts)]
 
-    def _use(self, address: str) -> "ChainUse":
-        return self.replay.use_of(self.replay.sampler_at(address))
+    def _use(self, address: str) -> ChainUse:
+        return self.use_of(self.sampler_at(address))
 
-    def _breaches(self, use: "ChainUse", step: int, breaches: Iterable[Breach]) -> None:
+    def _breaches(self, use: ChainUse, step: int, breaches: Iterable[Breach]) -> None:
         for breach in breaches:
             first = step if breach.step is None else breach.step
             self._breach(use, first, breach.rule, breach.numbers)
 
-    def _breach(
-        self, use: "ChainUse", step: int | None, rule: str, numbers: dict[str, Any]
-    ) -> None:
+    def _breach(self, use: ChainUse, step: int | None, rule: str, numbers: dict[str, Any]) -> None:
         """Keep the first breach of a rule by a use."""
         if rule not in use.misuses:
             use.misuses[rule] = Misuse(rule, step, numbers)
-            self.replay.misuses.append((use, use.misuses[rule]))
+            self.misuses.append((use, use.misuses[rule]))
 
 
-def _rng_of(part: "RecordedSampler") -> Mt19937 | None:
+def _rng_of(part: RecordedSampler) -> Mt19937 | None:
     sampler: Any = getattr(part.sampler, "today", part.sampler)
     rng = getattr(sampler, "rng", None)
     return rng if isinstance(rng, Mt19937) else None

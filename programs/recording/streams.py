@@ -82,10 +82,10 @@ def _again(text: _Numbers, u: float, chain: int) -> Iterator[Breach]:
     numbers, n = [*text.numbers[1 - _PROOF :], u], len(text.numbers)
     if len(numbers) < _PROOF or text.repeats:
         return
-    place = text.places.setdefault(tuple(numbers), n)
-    text.repeats = len(set(numbers)) == 1 or place != n
+    first = text.places.setdefault(tuple(numbers), n)
+    text.repeats = len(set(numbers)) == 1 or first != n
     if len(set(numbers)) == 1:
         yield Breach("same-number", {"number": u, "tokens": _PROOF})
     elif text.repeats:
-        rule = "stream-again" if text.chains[place] == chain else "stream-repeated"
-        yield Breach(rule, {"numbers": numbers, "tokens between": n - place})
+        rule = "stream-again" if text.chains[first] == chain else "stream-repeated"
+        yield Breach(rule, {"numbers": numbers, "tokens between": n - first})

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from sampler_parity.harness.cli.bundle_summary import next_command
 from sampler_parity.harness.failures.explain import overview
 from tests.support.report_bundles import bundle_of, case, diverged, got, run_info
 
@@ -45,3 +46,20 @@ def test_explain_of_a_bundle_without_failures_says_so(tmp_path: Path) -> None:
         "1 case is skipped: no sampler x   mine 1.0",
         "nothing to explain: 2 cases, none failed",
     ]
+
+
+def test_a_case_that_the_reference_refused_is_explained_and_its_order_noted(tmp_path: Path) -> None:
+    info = run_info("mine").model_copy(update={"paths": {"parity/top_p": "mine.toml"}})
+    chain = ["dist", "top_k"]
+    cases = [
+        case("a", {"mine": got()}, samplers=chain, refusal="candidate 5 was drawn"),
+        case("b", {"mine": got()}, samplers=chain),
+    ]
+    bundle = bundle_of(tmp_path / "b", info, cases)
+    assert list(overview(bundle.folder)) == [
+        "a: candidate 5 was drawn",
+        "note     a and 1 more: top_k behind dist has no part in the draw: put dist last",
+    ]
+    assert next_command(bundle, met=False).endswith(f"explain {bundle.folder}")
+    ours = bundle_of(tmp_path / "ours", run_info("mine"), cases[1:])
+    assert list(overview(ours.folder)) == ["nothing to explain: 1 cases, none failed"]

@@ -11,9 +11,14 @@ from sampler_parity.programs.recording import events as e
 from sampler_parity.programs.recording.check import BACKEND, check
 from sampler_parity.programs.recording.decoded import DecodedTexts
 from sampler_parity.programs.recording.histories import History
+from sampler_parity.programs.recording.order import (
+    StageSpec,
+    behind_the_draw,
+    is_off,
+    without_effect,
+)
 from sampler_parity.programs.recording.streams import Streams
 from sampler_parity.programs.recording.writer import RecordingWriter
-from sampler_parity.reference.order import StageSpec, behind_the_draw, is_off, without_effect
 from tests.support.examples import examples
 from tests.support.recordings import sampled, write_recording
 

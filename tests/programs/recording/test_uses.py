@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,43 +17,8 @@ from tests.support.recorded_programs import PROGRAMS, compile_program
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recorder is for Linux")
 
-MISUSES = {
-    "accept behind sample": "accepted-twice",
-    "accept behind sample, with a grammar": "accepted-twice",
-    "apply without accept": "never-accepted",
-    "a chain for each token": "same-number",
-    "a reset for each token": "same-number",
-    "a reset in a text": "stream-again",
-    "top_k behind dist": "behind-the-draw",
-    "temp behind greedy": "behind-the-draw",
-    "no last stage": "nothing-selects",
-    "accept the token before": "other-history",
-    "the prompt twice": "prompt-twice",
-    "the whole text at each turn": "prompt-twice",
-    "the prompt in a grammar": "token-refused",
-    "a token that the grammar refuses": "token-refused",
-    "a trigger that its grammar refuses": "trigger-refused",
-    "a chain for two sequences": "shared-chain",
-    "a null sampler": "null-sampler",
-    "a freed member": "freed-member",
-}
-NOTES = {
-    "a clone with the same seed": "same-clone",
-    "top_p behind top_k 1": "no-effect",
-    "accept every second token": "history-gaps",
-    "a chain for each sentence": "stream-repeated",
-    "a chain for each sequence": "prompt-not-accepted",
-}
-RIGHT = [
-    "sample", "apply and accept", "accept behind the decode", "apply without a history",
-    "only what is new at each turn", "a reset at each turn, the whole text again",
-    "the same seed for each turn", "another seed for each token", "a greedy chain for each token",
-    "one token of each prompt", "the same text again", "a grammar behind the draw, then again",
-    "draw again on the same row", "a chain without a history for two sequences", "drafts",
-    "back to a clone", "forced tokens", "another token than the drawn one",
-    "rows that are only scored", "a checked null sampler", "a removed member",
-    "each member accepts", "a trigger that its grammar takes", "mirostat",
-]  # fmt: skip
+TABLE = tomllib.loads((PROGRAMS / "uses.toml").read_text(encoding="utf-8"))
+MISUSES, NOTES, RIGHT = TABLE["misuses"], TABLE["notes"], TABLE["right"]["names"]
 TEXTS = {
     "top_k behind dist": "GGML_ASSERT(cur_p.selected >= 0",
     "the prompt in a grammar": "Unexpected empty grammar stack after accepting piece: Q",
@@ -70,14 +36,14 @@ def checked_use(uses: Path, name: str, scratch: Path, text: bool = True) -> Chec
     record(words, scratch / "r", Options(text=text))
     checked, _ = check(scratch / "r", scratch / "b", "identical", None)
     results = [result.backends[BACKEND] for result in checked.results]
-    assert {one.verdict for one in results} <= {"identical", "skipped", "misused"}
+    assert {result.verdict for result in results} <= {"identical", "skipped", "misused"}
     return checked
 
 
 def broken(checked: Checked) -> list[str]:
     """Return the rules that give the verdict `misused`."""
     results = [result.backends[BACKEND] for result in checked.results]
-    return [one.what for one in results if one.verdict == "misused"]
+    return [result.what for result in results if result.verdict == "misused"]
 
 
 def noted(checked: Checked) -> set[str]:
@@ -89,7 +55,7 @@ def noted(checked: Checked) -> set[str]:
 def test_a_misuse_is_named_by_its_rule_once(name: str, uses: Path, tmp_path: Path) -> None:
     checked = checked_use(uses, name, tmp_path)
     assert broken(checked) == [MISUSES[name]]
-    (result,) = (one for one in checked.results if one.id.endswith(MISUSES[name]))
+    (result,) = (case for case in checked.results if case.id.endswith(MISUSES[name]))
     assert result.failed(BACKEND)
     detail = result.backends[BACKEND].detail
     assert RULES[MISUSES[name]].advice in detail
