@@ -124,9 +124,10 @@ def lines_of(folder: Path) -> list[str]:
     ]
 
 
-def rows_of(folder: Path) -> Iterator[TokenRow]:
-    """Yield the tokens of a recording in turn. Raises InputError."""
-    return map(_row, tokens_of(Recording(folder)))
+def rows_of(folder: Path, lines: list[str]) -> Iterator[TokenRow]:
+    """Yield the tokens of a recording in turn. lines: gets one for each misuse, behind the tokens
+    of its process. Raises InputError."""
+    return map(_row, tokens_of(Recording(folder), misuses=lines))
 
 
 def _row(token: RecordedToken) -> TokenRow:
@@ -320,7 +321,8 @@ class RecordingColumns:
 
 
 def recording_page(title: str, lines: Sequence[str], tokens: Iterable[TokenRow], most: int) -> str:
-    """Return the page. lines: above the texts, the first one on privacy. most: tokens shown."""
+    """Return the page. lines: above the texts, the first one on privacy; the tokens may add to
+    them. most: tokens shown."""
     columns, n = RecordingColumns(), 0
     for n, token in enumerate(tokens, 1):
         if n > most:
@@ -346,5 +348,6 @@ def write_recording(recording: Path, folder: Path) -> list[Path]:
     that cannot be written."""
     need("report", "HTML")
     title = f"Recording: {recording.resolve().name}"
-    text = recording_page(title, lines_of(recording), rows_of(recording), TOKENS_SHOWN)
+    lines = lines_of(recording)
+    text = recording_page(title, lines, rows_of(recording, lines), TOKENS_SHOWN)
     return write_texts(folder, {"recording.html": text})

@@ -5,7 +5,7 @@ has drawn tokens and the batch begins with another one. Removals from the cache 
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from sampler_parity.programs.recording import events as e
 
@@ -41,13 +41,12 @@ class Row:
         return self.text.last[: self.at] if self.text.before == earlier.batch else None
 
 
-@dataclass
-class _Batch:
-    """The newest batch of a context. rows: of each token, its texts with their length there."""
+class _Batch(NamedTuple):
+    """The newest batch of a context. rows: of each token, in its first sequence."""
 
-    number: int = 0
-    rows: list[list[Row]] = field(default_factory=list)
-    out: list[int] = field(default_factory=list)
+    number: int
+    rows: list[Row]
+    out: list[int]
 
 
 class DecodedTexts:
@@ -64,28 +63,29 @@ class DecodedTexts:
         if event.result:
             return
         self.of_thread[event.th] = event.ctx
-        if event.at == 0:
+        if event.at == 0 or event.ctx not in self.batches:
             self.count += 1
-            self.batches[event.ctx] = _Batch(self.count)
-        batch = self.batches.setdefault(event.ctx, _Batch(self.count))
-        batch.out += event.out
+            self.batches[event.ctx] = _Batch(self.count, [], [])
+        batch = self.batches[event.ctx]
+        batch.out.extend(event.out)
         for i, token in enumerate(event.tokens):
             seq = event.seq[i] if event.seq else 0
             position = event.pos[i] if event.pos else None
             sequences = seq if isinstance(seq, list) else [seq]
-            batch.rows.append([self._take(event.ctx, s, token, position) for s in sequences])
+            rows = [self._take((event.ctx, s), batch.number, token, position) for s in sequences]
+            batch.rows.append(rows[0])
 
-    def _take(self, ctx: str, seq: int, token: int, position: int | None) -> Row:
-        text = self.texts.get((ctx, seq))
-        if text is None or (text.batch != self.count and _is_new(text, token, position)):
-            text = self.texts[ctx, seq] = Text(ctx)
-        if text.batch != self.count:
-            text.before, text.batch, text.last, text.awaited = text.batch, self.count, [], None
+    def _take(self, key: tuple[str, int], batch: int, token: int, position: int | None) -> Row:
+        text = self.texts.get(key)
+        if text is None or (text.batch != batch and _is_new(text, token, position)):
+            text = self.texts[key] = Text(key[0])
+        if text.batch != batch:
+            text.before, text.batch, text.last, text.awaited = text.batch, batch, [], None
         if position is not None:  # the program removed what came after it
             del text.tokens[position:]
         text.tokens.append(token)
         text.last.append(token)
-        return Row(text, self.count, len(text.tokens), len(text.last))
+        return Row(text, batch, len(text.tokens), len(text.last))
 
     def row(self, event: e.Apply) -> Row | None:
         """Return the text whose logits an apply samples; None if that is not known."""
@@ -96,7 +96,7 @@ class DecodedTexts:
         at = -1 if event.i is None else event.i
         if at < 0:
             at = batch.out[at] if -at <= len(batch.out) else -1
-        return batch.rows[at][0] if 0 <= at < len(batch.rows) else None
+        return batch.rows[at] if 0 <= at < len(batch.rows) else None
 
 
 def _is_new(text: Text, token: int, position: int | None) -> bool:

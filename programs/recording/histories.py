@@ -13,16 +13,15 @@ from sampler_parity.programs.recording.misuse import Breach
 from sampler_parity.programs.recording.order import WITH_HISTORY, StageSpec, is_off
 
 _TWICE, _OTHER, _NEVER = 2, 3, 4  # steps that prove it
-_BLIND = 3  # without a decoded text
 _PROMPT = 4  # tokens of a prompt; fewer may come again by chance
 
 
 @dataclass
 class _Step:
-    """A draw. row: None if its text is not known. n: tokens that the chain had accepted by then."""
+    """A draw. n: tokens that the chain had accepted by then. number: from 0."""
 
     token: int
-    row: Row | None
+    row: Row
     n: int
     number: int
 
@@ -43,24 +42,20 @@ class History:
     newest: _Step | None = None
     crossed: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
-    def draw(self, token: int, row: Row | None, chain: Sequence[StageSpec]) -> Iterator[Breach]:
+    def draw(self, token: int, row: Row, chain: Sequence[StageSpec]) -> Iterator[Breach]:
         """Take in a draw, and yield what the draw before it breaks."""
         active = [name for name, args in chain if name in WITH_HISTORY and not is_off(name, args)]
-        text = 0 if row is None else id(row.text)
-        earlier, step = self.last.get(text), _Step(token, row, len(self.tokens), self.steps)
+        earlier = self.last.get(id(row.text))
         if active and not self.by_members:
-            if row is not None:
-                yield from self._prompt(row, active)
+            yield from self._prompt(row, active)
             if earlier is not None:
                 yield from self._judged(earlier, row)
-        self.last[text] = self.newest = step
+        step = _Step(token, row, len(self.tokens), self.steps)
+        self.last[id(row.text)] = self.newest = step
         self.steps += 1
 
-    def _judged(self, earlier: _Step, row: Row | None) -> Iterator[Breach]:
+    def _judged(self, earlier: _Step, row: Row) -> Iterator[Breach]:
         accepted = self.tokens[earlier.n :]
-        if row is None or earlier.row is None:
-            yield from self._blind(accepted, earlier.token)
-            return
         decoded = row.since(earlier.row)
         if not decoded or decoded[0] != earlier.token:
             return
@@ -88,18 +83,9 @@ class History:
         if gaps >= _OTHER and gaps < self.judged:
             yield Breach("history-gaps", proof, self.firsts["none"])
 
-    def _blind(self, accepted: list[int], token: int) -> Iterator[Breach]:
-        """Judge without a text: a token that comes twice after every draw."""
-        self.judged += 1
-        self.counts["blind"] += accepted == [token, token]
-        if self.counts["blind"] == self.judged == _BLIND:
-            yield Breach("accepted-twice", {"drawn": _BLIND, "accepted": accepted}, 0)
-
     def _crossed(self, row: Row, decoded: list[int]) -> Iterator[Breach]:
         """Count a text that goes on behind the draw of another one in the same context."""
-        if len(decoded) != 1 or self.newest is None or self.newest.row is None:
-            return
-        if self.newest.row.text.ctx != row.text.ctx:
+        if len(decoded) != 1 or not self.newest or self.newest.row.text.ctx != row.text.ctx:
             return
         self.crossed[id(row.text)] += 1
         often = [text for text, n in self.crossed.items() if n >= 2]

@@ -32,6 +32,7 @@ from sampler_parity.reference.sampler import Sampler
 _MOVED_BY_APPLY = frozenset({"dist", "xtc", "mirostat", "mirostat_v2", "adaptive_p"})
 _NAMES = {"grammar_lazy": "grammar_lazy_patterns"}
 _AS_NUMBERS = frozenset({"nan", "inf", "-inf"})
+DRAWN_BY = frozenset({"dist", "mirostat", "mirostat_v2", "adaptive_p"})
 NULL = "0x0"
 IN_GRAPH = -1  # event number of a token that the graph sampled, without an apply
 DROPPED = "the checker could not follow"
@@ -353,6 +354,15 @@ class ReplayedProcess:
             except UndefinedInputError as error:
                 self.refused(use, part.name, token, str(error), awaiting)
                 part.lose(f"{part.name} refuses what the program accepted: {error}")
+
+    def rng_of(self, address: str) -> Mt19937 | None:
+        """Return a copy of the random numbers of the member that draws, as they go on."""
+        recorded = self.samplers.get(address)
+        for part in reversed(recorded.parts if recorded is not None else []):
+            if part.name in DRAWN_BY and part.sampler is not None:
+                sampler: Any = getattr(part.sampler, "today", part.sampler)
+                return sampler.rng.clone()  # type: ignore[no-any-return]
+        return None
 
     def refused(self, use: ChainUse, name: str, token: int, why: str, awaiting: bool) -> None:
         """Take in a token that a sampler of the reference refuses to accept."""

@@ -1,16 +1,17 @@
 """Find breaches of the rules of use (misuse.py) in the events of a process, next to its replay."""
 
-from collections.abc import Iterable
 from typing import Any
 
-from sampler_parity.harness.failures.misplaced import SELECTING
+import numpy as np
+
 from sampler_parity.programs.recording import events as e
 from sampler_parity.programs.recording.decoded import DecodedTexts
 from sampler_parity.programs.recording.histories import History
-from sampler_parity.programs.recording.misuse import Breach, Misuse
-from sampler_parity.programs.recording.order import behind_the_draw, without_effect
+from sampler_parity.programs.recording.misuse import Misuse
+from sampler_parity.programs.recording.order import SELECTING, behind_the_draw, without_effect
 from sampler_parity.programs.recording.reader import Process
 from sampler_parity.programs.recording.replay import (
+    DRAWN_BY,
     NULL,
     Applied,
     ChainUse,
@@ -18,14 +19,12 @@ from sampler_parity.programs.recording.replay import (
     ReplayedProcess,
 )
 from sampler_parity.programs.recording.streams import Streams
-from sampler_parity.reference.random import Mt19937
 
-_DRAWING = SELECTING - {"greedy"}
 _BY_LLAMA_CPP = "(llama.cpp"  # a refusal of the reference that is llama.cpp's, too
 
 
 class UsedProcess(ReplayedProcess):
-    """A replayed process, and what it does with its samplers. freed: by address. members: a freed
+    """A replayed process, and what it does with its samplers. members: a freed
     member, by the chain that is still there. null: what returned NULL last. misuses: the first
     breach of each rule by each use. aborts: texts of aborts outside of samplers."""
 
@@ -33,10 +32,8 @@ class UsedProcess(ReplayedProcess):
         super().__init__(process, target)
         self.texts, self.streams = DecodedTexts(), Streams()
         self.histories: dict[str, History] = {}
-        self.freed: dict[str, RecordedSampler] = {}
         self.members: dict[str, str] = {}
         self.null: e.Init | None = None
-        self.has_own = False  # a sampler that no event constructed
         self.in_python = False  # an engine frees by itself, members first
         self.misuses: list[tuple[ChainUse, Misuse]] = []
         self.aborts: list[str] = []
@@ -83,13 +80,13 @@ class UsedProcess(ReplayedProcess):
             case e.Add():
                 self._added(event)
             case e.Free():
-                self._used_freed(event)
+                self._broken_by_member(event.s)
                 self._freed(event)
             case e.Reset() if event.d == 0:
-                self._used_freed(event)
+                self._broken_by_member(event.s)
                 self._new(event.s)
             case e.Accept():
-                self._used_freed(event)
+                self._broken_by_member(event.s)
                 self._accepted(event)
             case e.End() | e.Stopped():
                 self.members.clear()  # leaked, and not used
@@ -98,30 +95,26 @@ class UsedProcess(ReplayedProcess):
 
     def _number(self, event: e.Apply) -> float | None:
         """Return the next random number of the stage that draws; None if it is not known."""
-        recorded = self.samplers.get(event.s)
-        for part in reversed(recorded.parts if recorded is not None else []):
-            if part.name in _DRAWING:
-                rng = _rng_of(part)
-                return None if rng is None else rng.clone().uniform_double()
-        return None
+        rng = self.rng_of(event.s)
+        return None if rng is None else rng.uniform_double()
 
     def _drawn(self, applied: Applied, before: float | None) -> None:
         """Judge an apply. before: the random number that was next before it."""
         event, use = applied.event, applied.use
-        self._used_freed(event)
+        self._broken_by_member(event.s)
         recorded = self.samplers[event.s]
         if applied.step == 0:
             self._order(use, recorded)
-        if event.token < 0:
-            return
         row = self.texts.row(event)
+        if event.token < 0 or row is None:
+            return
         chain = [(part.name, part.arguments) for part in recorded.parts]
-        self._breaches(use, applied.step, self._history(event.s).draw(event.token, row, chain))
-        if before is not None and self._number(event) not in (None, before):
-            draw = self.streams.draw(row, event.token, before, id(recorded), event.s)
-            self._breaches(use, applied.step, draw)
-        if row is not None:
-            row.text.awaited = event.token
+        breaches = [*self._history(event.s).draw(event.token, row, chain)]
+        if before is not None and self._number(event) not in (None, before) and _matters(applied):
+            breaches += self.streams.draw(row, event.token, before, id(recorded), event.s)
+        for rule, numbers, first in breaches:
+            self._breach(use, applied.step if first is None else first, rule, numbers)
+        row.text.awaited = event.token
 
     def refused(self, use: ChainUse, name: str, token: int, why: str, awaiting: bool) -> None:
         """Judge a token that the reference's grammar refuses and the program accepted. awaiting:
@@ -134,7 +127,6 @@ class UsedProcess(ReplayedProcess):
         self._breach(use, max(use.steps - 1, 0), rule, {"token": token, "accepted": len(tokens)})
 
     def _new(self, address: str) -> None:
-        self.freed.pop(address, None)
         self.histories.pop(address, None)
         self.streams.forget(address)
 
@@ -147,7 +139,6 @@ class UsedProcess(ReplayedProcess):
             self.streams.clone(event.origin, event.s)
 
     def _added(self, event: e.Add) -> None:
-        self.has_own |= event.s != NULL and event.s not in self.samplers
         if event.s == NULL:
             proof: dict[str, Any] = {} if self.null is None else {"initializer": self.null.symbol}
             self._breach(self._use(event.c), None, "null-sampler", proof)
@@ -159,16 +150,6 @@ class UsedProcess(ReplayedProcess):
         for chain in self._chains_of(recorded) if event.d == 0 else []:
             self.members[chain.address] = recorded.name
         self._new(event.s)
-        self.freed[event.s] = recorded
-
-    def _used_freed(self, event: e.Apply | e.Accept | e.Reset | e.Free) -> None:
-        """Judge a call with a sampler, or with a chain whose member is freed."""
-        if event.d:
-            return
-        if event.s in self.freed and not self.has_own:
-            use = self.use_of(self.freed[event.s])
-            self._breach(use, None, "freed-sampler", {"used by": type(event).__name__})
-        self._broken_by_member(event.s)
 
     def _broken_by_member(self, address: str) -> None:
         member = self.members.pop(address, None)
@@ -215,11 +196,6 @@ class UsedProcess(ReplayedProcess):
     def _use(self, address: str) -> ChainUse:
         return self.use_of(self.sampler_at(address))
 
-    def _breaches(self, use: ChainUse, step: int, breaches: Iterable[Breach]) -> None:
-        for breach in breaches:
-            first = step if breach.step is None else breach.step
-            self._breach(use, first, breach.rule, breach.numbers)
-
     def _breach(self, use: ChainUse, step: int | None, rule: str, numbers: dict[str, Any]) -> None:
         """Keep the first breach of a rule by a use."""
         if rule not in use.misuses:
@@ -227,7 +203,8 @@ class UsedProcess(ReplayedProcess):
             self.misuses.append((use, use.misuses[rule]))
 
 
-def _rng_of(part: RecordedSampler) -> Mt19937 | None:
-    sampler: Any = getattr(part.sampler, "today", part.sampler)
-    rng = getattr(sampler, "rng", None)
-    return rng if isinstance(rng, Mt19937) else None
+def _matters(applied: Applied) -> bool:
+    """Return whether the stage that draws had several tokens to choose from."""
+    drawing = [stage for stage in applied.stages if stage.recorded.name in DRAWN_BY]
+    before = drawing[-1].before if drawing else None
+    return before is not None and int((before.logits > -np.inf).sum()) > 1

@@ -21,44 +21,33 @@ class _Numbers:
     repeats: bool = False
 
 
-@dataclass
-class _Twins:
-    """A sampler and its clone: the numbers that each drew since."""
-
-    sides: dict[str, list[float]]
-
-
 class Streams:
     """The random numbers that were drawn so far."""
 
     def __init__(self) -> None:
-        self.twins: list[_Twins] = []
+        self.twins: list[dict[str, list[float]]] = []  # of a sampler and its clone
 
     def clone(self, origin: str, address: str) -> None:
         self.forget(address)
-        self.twins.append(_Twins({origin: [], address: []}))
+        self.twins.append({origin: [], address: []})
 
     def forget(self, address: str) -> None:
         """Leave a sampler that is freed or reset."""
-        self.twins = [twins for twins in self.twins if address not in twins.sides]
+        self.twins = [twins for twins in self.twins if address not in twins]
 
-    def draw(
-        self, row: Row | None, token: int, u: float, chain: int, address: str
-    ) -> Iterator[Breach]:
+    def draw(self, row: Row, token: int, u: float, chain: int, address: str) -> Iterator[Breach]:
         """Take in a draw and its random number. chain: its identity, as its address may be used
         again."""
         yield from self._twin(address, u)
-        if row is not None:
-            draws = _continued(row.text.draws, row)
-            draws.last = (row, token, u, chain)
-            row.text.draws = draws
-            yield from _again(draws, u, chain)
+        draws = row.text.draws = _continued(row.text.draws, row)
+        draws.last = (row, token, u, chain)
+        yield from _again(draws, u, chain)
 
     def _twin(self, address: str, u: float) -> Iterator[Breach]:
         for twins in self.twins:
-            if address in twins.sides and len(twins.sides[address]) < _PROOF:
-                twins.sides[address].append(u)
-                first, second = twins.sides.values()
+            if len(twins.get(address, [0] * _PROOF)) < _PROOF:
+                twins[address].append(u)
+                first, second = twins.values()
                 if first == second and len(first) == _PROOF:
                     yield Breach("same-clone", {"numbers": first})
 

@@ -21,13 +21,12 @@ from sampler_parity.programs.recording import events as e
 from sampler_parity.programs.recording import replay
 from sampler_parity.programs.recording.reader import Process, Recording
 from sampler_parity.programs.recording.replay import Applied, StageOfApply
+from sampler_parity.programs.recording.rules import UsedProcess
 from sampler_parity.programs.recording.target import target_of
 from sampler_parity.programs.recording.vocabularies import pieces_of
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.platforms import on
 from sampler_parity.reference.random import Mt19937
-
-DRAWN_BY = frozenset({"dist", "mirostat", "mirostat_v2", "adaptive_p"})
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class RecordedToken:
     applied: Applied = field(repr=False)
     stages: tuple[StageOfApply, ...] = field(repr=False)
     pieces: list[bytes] = field(repr=False)
-    replayed: replay.ReplayedProcess = field(repr=False)
+    replayed: UsedProcess = field(repr=False)
 
     @property
     def surprisal(self) -> float | None:
@@ -108,15 +107,20 @@ class RecordedToken:
 
 
 def tokens_of(
-    recording: Recording, reference: str | None = None, judged: bool = True
+    recording: Recording,
+    reference: str | None = None,
+    judged: bool = True,
+    misuses: list[str] | None = None,
 ) -> Iterator[RecordedToken]:
     """Yield every token that a recording's chains selected. reference: release and platform; None:
-    the recorded release. judged: False leaves all but the texts out, and is quick. Raises
-    InputError for a damaged recording."""
+    the recorded release. judged: False leaves all but the texts out, and is quick. misuses: gets a
+    line for each, behind the tokens of its process. Raises InputError for a damaged recording."""
     numbers, texts = count(1), count(1)
     for process in recording.processes:
-        target = reference or target_of(process, [])
-        yield from _Tokens(process, target, judged, numbers, texts).run()
+        tokens = _Tokens(process, reference or target_of(process, []), judged, numbers, texts)
+        yield from tokens.run()
+        if misuses is not None:
+            misuses += [f"{use.id}: {misuse.text}" for use, misuse in tokens.replayed.misuses]
 
 
 class _Text:
@@ -142,7 +146,7 @@ class _Tokens:
 
     def __init__(self, process: Process, target: str, judged: bool, *numbers: Iterator[int]):
         self.process, self.judged, self.numbers = process, judged, numbers
-        self.replayed = replay.ReplayedProcess(process, target)
+        self.replayed = UsedProcess(process, target)
         self.left_out = left_out(process)
         self.texts: dict[str, _Text] = {}
         self.waiting: dict[int, list[Applied]] = defaultdict(list)
@@ -157,7 +161,7 @@ class _Tokens:
                 if not isinstance(event, e.Apply):
                     self.replayed.follow(event)
                     continue
-                rng = self._rng_of(event.s)  # before the replay below draws from it
+                rng = self.replayed.rng_of(event.s)  # before the replay below draws from it
                 waiting, row = self.waiting[event.th], (event.ctx, event.i, event.before.n)
                 # A chain goes on with a grammar's result only on the same row of the same size.
                 if waiting and row != (waiting[-1].event.ctx, waiting[-1].event.i,
@@ -173,15 +177,7 @@ class _Tokens:
                     waiting.clear()
                     if is_own:
                         yield self._token(applied, stages, rng)
-
-    def _rng_of(self, address: str) -> Mt19937 | None:
-        """Return a copy of the random numbers of the member that draws, as they go on."""
-        recorded = self.replayed.samplers.get(address)
-        for part in reversed(recorded.parts if recorded is not None else []):
-            if part.name in DRAWN_BY and part.sampler is not None:
-                sampler: Any = getattr(part.sampler, "today", part.sampler)
-                return sampler.rng.clone()  # type: ignore[no-any-return]
-        return None
+            self.replayed.finish()
 
     def _token(
         self, applied: Applied, stages: Sequence[StageOfApply], rng: Mt19937 | None
@@ -199,7 +195,7 @@ class _Tokens:
         before = stages[0].before if stages else applied.before
         model_p, model_rank, entropy, favourite = _of_model(before, event.token)
         drawing = next(
-            (s for s in reversed(stages) if s.recorded.name in {*DRAWN_BY, "greedy"}), None
+            (s for s in reversed(stages) if s.recorded.name in {*replay.DRAWN_BY, "greedy"}), None
         )
         n = event.before.n if before is None else possible(before)
         listed = {array.s: array.n for array in event.stages}

@@ -15,8 +15,8 @@ from sampler_parity.harness.sanitize.near import meant
 from sampler_parity.harness.sanitize.printable import cut
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.programs.recording.reader import Recording
-from sampler_parity.programs.recording.replay import UNREPORTED, draws_unreported
-from sampler_parity.programs.recording.tokens import DRAWN_BY, RecordedToken, tokens_of
+from sampler_parity.programs.recording.replay import DRAWN_BY, UNREPORTED, draws_unreported
+from sampler_parity.programs.recording.tokens import RecordedToken, tokens_of
 from sampler_parity.reference import Chain, ChainError, UndefinedInputError
 from sampler_parity.reference.chain import parameters_of
 from sampler_parity.reference.sampler import Sampler

@@ -40,7 +40,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The page of a small recording: tokens c, c and a; temp does nothing at the third."""
     folder = tmp_path_factory.mktemp("recording")
     assert small_recording(folder, wrong=2) == [2, 2, 0]
-    return recording_page("Recording: small", lines_of(folder), rows_of(folder), 10)
+    return recording_page("Recording: small", lines_of(folder), rows_of(folder, []), 10)
 
 
 def planted(text: str, old: str, new: str) -> str:
@@ -285,7 +285,7 @@ def test_hostile_pieces_run_nothing_and_are_shown_escaped(see: See, tmp_path: Pa
 def test_a_half_character_is_shown_by_the_token_that_completes_it(tmp_path: Path) -> None:
     sampled = small_recording(tmp_path, ["é".encode()[:1], b"b", "é".encode()[1:], b"d"], 3)
     assert sampled == [2, 2, 0]
-    rows = list(rows_of(tmp_path))
+    rows = list(rows_of(tmp_path, []))
     assert [row.piece.text for row in rows] == ["\\xa9", "\\xa9", "\\xc3"]
     assert [row.shown for row in rows] == ["\ufffd", "\ufffd", ""]
 
@@ -312,7 +312,7 @@ def test_the_page_says_first_what_it_contains(tmp_path: Path, text: bool, first:
 
 def test_a_recording_of_tokens_only_has_their_texts_and_no_stages(tmp_path: Path) -> None:
     small_recording(tmp_path, detail="tokens")
-    for row in rows_of(tmp_path):
+    for row in rows_of(tmp_path, []):
         assert row.stages[0].verdict == "not judged: --detail tokens has no candidates"
         assert (row.piece.text in (" a", " c"), row.top, row.stages[0].mass) == (True, (), None)
 

@@ -20,7 +20,7 @@ from sampler_parity.programs.recording.order import (
 from sampler_parity.programs.recording.streams import Streams
 from sampler_parity.programs.recording.writer import RecordingWriter
 from tests.support.examples import examples
-from tests.support.recordings import sampled, write_recording
+from tests.support.recordings import write_recording
 
 PENALTIES: StageSpec = (
     "penalties",
@@ -117,56 +117,9 @@ def test_a_second_accept_is_found_in_any_text(
     assert "accepted-twice" in program.rules
 
 
-@settings(max_examples=examples(200))
-@given(st.lists(TOKENS, min_size=1, max_size=6), st.booleans())
-def test_a_failed_batch_changes_no_text(batches: list[list[int]], positions: bool) -> None:
-    program = Program(positions)
-    for tokens in batches:
-        program.decode(tokens)
-        before = list(program.texts.texts["0x1", 0].tokens)
-        program.texts.follow(e.Decode(ctx="0x1", tokens=[9], out=[0], result=1))
-        assert program.texts.texts["0x1", 0].tokens == before
-
-
-def rules_of(folder: Path) -> list[str]:
-    """Return the rules that a recording breaks."""
-    checked, _ = check(folder, folder / "checked", "identical", None)
-    results = [result.backends[BACKEND] for result in checked.results]
-    return [result.what for result in results if result.verdict == "misused"]
-
-
 @pytest.fixture
 def writer(tmp_path: Path) -> RecordingWriter:
     return write_recording(tmp_path / "r")
-
-
-def test_a_sampler_that_is_used_behind_its_free_is_named(
-    tmp_path: Path, writer: RecordingWriter
-) -> None:
-    writer.event(e.Free(s="0x1"))
-    assert rules_of(tmp_path / "r") == []
-    writer.event(e.Accept(s="0x1", token=3))
-    (tmp_path / "r" / "checked").rename(tmp_path / "earlier")
-    assert rules_of(tmp_path / "r") == ["freed-sampler"]
-
-
-def test_an_address_that_is_used_again_is_a_new_sampler(
-    tmp_path: Path, writer: RecordingWriter
-) -> None:
-    writer.event(e.Free(s="0x1"))
-    writer.event(e.Init(s="0x1", sampler="top_k", args={"k": 40}))
-    sampled(writer, 4, "0x1")
-    assert rules_of(tmp_path / "r") == []
-
-
-def test_a_sampler_of_the_program_may_get_a_freed_address(
-    tmp_path: Path, writer: RecordingWriter
-) -> None:
-    writer.event(e.MadeChain(s="0x9"))
-    writer.event(e.Add(c="0x9", s="0x8", name="own"))  # no event constructs it
-    writer.event(e.Free(s="0x1"))
-    writer.event(e.Accept(s="0x1", token=3))
-    assert rules_of(tmp_path / "r") == []
 
 
 def test_an_abort_that_no_rule_explains_is_named_with_its_text(

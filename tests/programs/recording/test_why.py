@@ -18,6 +18,7 @@ from sampler_parity.programs.recording import why as of_why
 from sampler_parity.programs.recording.check import BACKEND, check
 from sampler_parity.programs.recording.program import Options, record
 from sampler_parity.programs.recording.reader import Recording
+from sampler_parity.programs.recording.replay import ReplayedProcess
 from sampler_parity.programs.recording.what_if import edited, parting
 from sampler_parity.programs.recording.why import why
 from sampler_parity.programs.recording.why_lines import lines_of
@@ -73,7 +74,7 @@ def interval_of_the_next(*arguments: Any, right: Any = of_tokens._draw) -> Any:
     return draw and dataclasses.replace(draw, low=draw.high, high=1.0)
 
 
-def next_random_number(self: Any, address: str, right: Any = of_tokens._Tokens._rng_of) -> Any:
+def next_random_number(self: Any, address: str, right: Any = ReplayedProcess.rng_of) -> Any:
     rng = right(self, address)
     rng.uniform_double()
     return rng
@@ -96,7 +97,7 @@ FAULTS = {
     "the rank is one more": (of_tokens, "_rank", rank_of_the_next, {"model"}),
     "the runner-up may be the token": (of_why, "_runner_up", likeliest_of_all, {"next"}),
     "the next interval": (of_tokens, "_draw", interval_of_the_next, {"random", "why"}),
-    "the next random number": (of_tokens._Tokens, "_rng_of", next_random_number, {"random", "why"}),
+    "the next random number": (ReplayedProcess, "rng_of", next_random_number, {"random", "why"}),
     "the entropy is in nats": (of_tokens, "_of_model", in_nats, {"model"}),
     "one survivor more": (of_tokens, "possible", of_one_more, {"1", "4", "9", "model", "why"}),
     "the logit of the first": (of_why, "place_of", of_the_first, {"1", "4"}),

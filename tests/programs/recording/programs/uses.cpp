@@ -234,6 +234,38 @@ static const std::map<std::string, std::function<void()>> uses = {
     }},
     {"another seed for each token", [] { uint32_t seed = 0; generate(12, tokens_of(prompt), [&] { return sampled(no_history(++seed)); }); }},
     {"a greedy chain for each token", [] { generate(12, tokens_of(prompt), [] { return sampled(chain_of({llama_sampler_init_greedy()})); }); }},
+    {"a chain for each token, of one candidate", [] {
+        generate(12, tokens_of(prompt), [] { return sampled(chain_of({llama_sampler_init_top_k(1), llama_sampler_init_dist(7)})); });
+    }},
+    {"a chain with the history for each token", [] {
+        Tokens text = tokens_of(prompt);
+        uint32_t seed = 0;
+        generate(12, text, [&] {
+            auto chain = usual(++seed);
+            accept(chain, text);
+            text.push_back(sampled(chain));
+            llama_sampler_free(chain);
+            return text.back();
+        });
+    }},
+    {"a shared prompt", [] {
+        Tokens text = tokens_of(prompt);
+        llama_batch batch = llama_batch_init(256, 0, 2);
+        for (llama_token token : text) {
+            int at = batch.n_tokens++;
+            batch.token[at] = token, batch.pos[at] = at, batch.n_seq_id[at] = 2;
+            batch.seq_id[at][0] = 0, batch.seq_id[at][1] = 1, batch.logits[at] = batch.n_tokens == int(text.size());
+        }
+        llama_decode(ctx, batch);
+        llama_batch_free(batch);
+        llama_sampler * chains[] = {usual(1), usual(2)};
+        std::vector<int> n(2, text.size());
+        std::vector<Tokens> texts(2);
+        for (int i = 0; i < 10; i++) {
+            for (int seq = 0; seq < 2; seq++) texts[seq] = {llama_sampler_sample(chains[seq], ctx, i ? seq : text.size() - 1)};
+            decode_of(texts, n);
+        }
+    }},
     {"one token of each prompt", [] {
         for (int i = 0; i < 8; i++) {
             auto chain = usual();
@@ -372,7 +404,7 @@ int main(int, char ** argv) {
     vocab = llama_model_get_vocab(model);
     n_vocab = llama_vocab_n_tokens(vocab);
     llama_context_params params = llama_context_default_params();
-    params.n_ctx = 512, params.n_seq_max = 2, params.n_threads = params.n_threads_batch = 1;
+    params.n_ctx = 512, params.n_seq_max = 2, params.kv_unified = true, params.n_threads = params.n_threads_batch = 1;
     ctx = llama_init_from_model(model, params);
     uses.at(argv[2])();
     llama_free(ctx);
