@@ -1,7 +1,7 @@
 """The texts that a program decodes: the tokens of each sequence of each context.
 
 Most programs give no positions. A batch then goes on with the text of its sequence, unless the text
-has drawn tokens and the batch begins with another one. Removals from the cache are not recorded.
+has a drawn token and the batch begins with another one.
 """
 
 from dataclasses import dataclass, field
@@ -22,6 +22,10 @@ class Text:
     last: list[int] = field(default_factory=list)
     awaited: int | None = None
     draws: Any = None
+
+    def ends_before(self, token: int, position: int | None) -> bool:
+        """Return whether a batch that begins so is another text's."""
+        return position == 0 if position is not None else self.awaited not in (None, token)
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class DecodedTexts:
 
     def _take(self, key: tuple[str, int], batch: int, token: int, position: int | None) -> Row:
         text = self.texts.get(key)
-        if text is None or (text.batch != batch and _is_new(text, token, position)):
+        if text is None or (text.batch != batch and text.ends_before(token, position)):
             text = self.texts[key] = Text(key[0])
         if text.batch != batch:
             text.before, text.batch, text.last, text.awaited = text.batch, batch, [], None
@@ -86,6 +90,12 @@ class DecodedTexts:
         text.tokens.append(token)
         text.last.append(token)
         return Row(text, batch, len(text.tokens), len(text.last))
+
+    def remove(self, event: e.Removed) -> None:
+        """Leave the texts that a program removes whole; what it decodes next begins others."""
+        keys = [key for key in self.texts if key[0] == event.ctx and event.seq in (-1, key[1])]
+        for key in keys:
+            del self.texts[key]
 
     def row(self, event: e.Apply) -> Row | None:
         """Return the text whose logits an apply samples; None if that is not known."""
@@ -97,10 +107,3 @@ class DecodedTexts:
         if at < 0:
             at = batch.out[at] if -at <= len(batch.out) else -1
         return batch.rows[at] if 0 <= at < len(batch.rows) else None
-
-
-def _is_new(text: Text, token: int, position: int | None) -> bool:
-    """Return whether a batch begins another text: the one before ended."""
-    return position == 0 or (
-        position is None and text.awaited is not None and token != text.awaited
-    )

@@ -215,6 +215,14 @@ class Decode(_Event):
     result: int = 0
 
 
+class Removed(_Event):
+    """The text of a sequence is removed from a context. seq: below 0 for all."""
+
+    e: Literal["removed"] = "removed"
+    ctx: Address
+    seq: int
+
+
 class Apply(_Event):
     """A sampler or a chain is applied. Written when it is done.
 
@@ -301,6 +309,7 @@ Event = Annotated[
     | PromptTokens
     | OfEngine
     | Decode
+    | Removed
     | Apply
     | SamplerOfSequence
     | InGraph

@@ -98,16 +98,10 @@ class History:
         new = len(self.tokens) - (self.newest.n if self.newest else 0)
         if not {"penalties", "dry"}.intersection(active):
             return
-        if new >= _PROMPT and (self._comes_again() or self._is_longer(row.text.tokens[: row.n])):
+        if new >= _PROMPT and self._is_longer(row.text.tokens[: row.n]):
             yield Breach("prompt-twice", {"decoded": row.n, "accepted": len(self.tokens)})
         if self.steps == 1 and self.newest and self.newest.n == 0 and new and row.n > _PROMPT:
             yield Breach("prompt-not-accepted", {"decoded": row.n, "accepted": new})
-
-    def _comes_again(self) -> bool:
-        """Return whether all that was accepted up to the last draw was accepted again since."""
-        tokens, n = self.tokens, self.newest.n if self.newest else 0
-        lengths = (n, n + 1)  # without the token drawn last, and with it
-        return any(m > _PROMPT and tokens[m : 2 * m] == tokens[:m] for m in lengths)
 
     def _is_longer(self, text: list[int]) -> bool:
         """Return whether the history is the text, behind tokens of its beginning."""

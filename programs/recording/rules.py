@@ -70,6 +70,8 @@ class UsedProcess(ReplayedProcess):
                 self.in_python = True
             case e.Decode():
                 self.texts.follow(event)
+            case e.Removed():
+                self.texts.remove(event)
             case e.Init() if event.s == NULL:
                 self.null = event
             case e.Init() | e.MadeChain():

@@ -197,3 +197,50 @@ EXPORTED void llama_free(void *ctx) {
     });
     if (auto next = NEXT(llama_free)) next(ctx);
 }
+
+// A context whose texts are removed: the one of a memory, or itself in old releases. -1: all sequences.
+static void write_removed(const void *ctx, int32_t sequence) {
+    Line line("removed", this_thread());
+    line.address("ctx", ctx).whole("seq", sequence);
+    write_line(line);
+}
+
+static void removed_of(const void *memory, int32_t sequence) {
+    auto get = other<const void *(const void *)>("llama_get_memory");
+    std::vector<const void *> all;
+    {
+        Lock lock;
+        for (const auto &known : models.contexts) all.push_back(known.first);
+    }
+    for (const void *ctx : all)
+        if (get && get(ctx) == memory) write_removed(ctx, sequence);
+}
+
+EXPORTED void llama_memory_clear(void *memory, bool data) {
+    recorded([&] { removed_of(memory, -1); });
+    if (auto next = NEXT(llama_memory_clear)) next(memory, data);
+}
+
+// Only of whole sequences: a position tells of the others, if the program gives it.
+EXPORTED bool llama_memory_seq_rm(void *memory, int32_t sequence, int32_t from, int32_t to) {
+    if (from <= 0 && to < 0) recorded([&] { removed_of(memory, sequence); });
+    auto next = NEXT(llama_memory_seq_rm);
+    return next && next(memory, sequence, from, to);
+}
+
+#define CLEARS(name)                                   \
+    EXPORTED void name(void *ctx) {                    \
+        recorded([&] { write_removed(ctx, -1); });     \
+        if (auto next = NEXT(name)) next(ctx);         \
+    }
+CLEARS(llama_kv_self_clear)
+CLEARS(llama_kv_cache_clear)
+
+#define REMOVES(name)                                                               \
+    EXPORTED bool name(void *ctx, int32_t sequence, int32_t from, int32_t to) {     \
+        if (from <= 0 && to < 0) recorded([&] { write_removed(ctx, sequence); });   \
+        auto next = NEXT(name);                                                     \
+        return next && next(ctx, sequence, from, to);                               \
+    }
+REMOVES(llama_kv_self_seq_rm)
+REMOVES(llama_kv_cache_seq_rm)
