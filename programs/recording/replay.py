@@ -16,6 +16,7 @@ from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.protocol.client import Got
 from sampler_parity.programs.recording import events as e
 from sampler_parity.programs.recording import masks
+from sampler_parity.programs.recording.contexts import Contexts
 from sampler_parity.programs.recording.format import sum_of
 from sampler_parity.programs.recording.misuse import Misuse
 from sampler_parity.programs.recording.reader import REMOVED, Gone, Process
@@ -134,6 +135,7 @@ class ReplayedProcess:
         self.models: dict[str, e.Vocabulary] = {}
         self.graph: dict[tuple[str, int], RecordedSampler] = {}  # by context and sequence
         self.sampled: dict[int, e.InGraph] = {}  # by thread
+        self.contexts = Contexts()
         self.gone = ""  # why the first candidates of an apply that are not there are gone
 
     def run(self) -> Iterator[Applied]:
@@ -222,7 +224,10 @@ class ReplayedProcess:
                 self._reset(self.sampler_at(event.s), event.d == 0)
             case e.Accept():
                 self._accept(self.sampler_at(event.s), event.token)
+            case e.Decode():
+                self.contexts.take(event)
             case e.PromptTokens():
+                self.contexts.prompts[event.s] = event.tokens
                 for part in self.sampler_at(event.s).parts:
                     masks.take_in(part.sampler, event.tokens)
             case e.SamplerOfSequence():
