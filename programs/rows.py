@@ -24,6 +24,7 @@ COMMANDS = (
     ),
     CommandRow("check", 80, CHECK_MINE, "Judge a recording.", _CLI),
     CommandRow("why", 90, CHECK_MINE, "Explain why a token of a recording was chosen.", _CLI),
+    CommandRow("diff", 95, CHECK_MINE, "Explain why two runs of a model differ.", _CLI),
     CommandRow(
         "upgrade", 100, CHECK_MINE, "Compare two versions of an engine on your settings.", _CLI
     ),
@@ -61,4 +62,6 @@ RECORDS = (
     ),
 )
 
-FOLDERS = (FolderRow("*.events", "a recording", "programs.pages.recording:write_recording"),)
+FOLDERS = (
+    FolderRow("*.events", "a recording", "programs.pages.recording:write_recording", "diff"),
+)

@@ -1,16 +1,13 @@
 """The command `compare`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.rows import load, records
-
-if TYPE_CHECKING:
-    pass
+from sampler_parity.harness.rows import joined, load, records
 
 
 def compare(
@@ -34,6 +31,10 @@ def compare(
 
     if len(folders) < 2:
         raise InputError("compare", f"{len(folders)} bundle given", "name two or more")
+    for row in joined("FOLDERS"):
+        for folder in (folder for folder in folders if any(folder.glob(row.holds))):
+            fix = f"use `sampler-parity {row.compared_by} A B`"
+            raise InputError(folder, f"is {row.noun}, not a bundle", fix)
     bundles = [read_finished(folder) for folder in folders]
     rows = [
         row

@@ -57,11 +57,13 @@ class PageRow:
 @dataclass(frozen=True)
 class FolderRow:
     """A folder that `report` reads, other than a bundle. holds: a pattern of files in it. noun: its
-    name in a message. write: writes its page into a folder and returns the files."""
+    name in a message. write: writes its page into a folder and returns the files. compared_by: the
+    command that compares two of them."""
 
     holds: str
     noun: str
     write: str
+    compared_by: str = ""
 
 
 @dataclass(frozen=True)

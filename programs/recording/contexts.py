@@ -17,14 +17,14 @@ class Contexts:
         """Follow a batch. One that failed changes nothing."""
         if batch.result:
             return
-        if not batch.at:
-            self._rows[batch.ctx], self._outputs[batch.ctx] = [], []
-        self._outputs.setdefault(batch.ctx, []).extend(batch.out)
+        rows = self._rows[batch.ctx] = self._rows.get(batch.ctx, [])[: batch.at]
+        before = self._outputs.get(batch.ctx, []) if batch.at else []
+        self._outputs[batch.ctx] = before + batch.out
         for i, token in enumerate(batch.tokens):
             listed = batch.seq[i] if i < len(batch.seq) else 0
             sequences = listed if isinstance(listed, list) else [listed]
             ends = [self._append(batch, i, token, sequence) for sequence in sequences]
-            self._rows.setdefault(batch.ctx, []).extend(ends[:1] or [(0, -1)])
+            rows.extend(ends[:1] or [(0, -1)])
 
     def _append(self, batch: Decode, i: int, token: int, sequence: int) -> tuple[int, int]:
         """Put a token at its position, instead of what followed."""

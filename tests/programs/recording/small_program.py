@@ -12,6 +12,7 @@ from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.programs.recording import events as e
 from sampler_parity.programs.recording.writer import RecordingWriter
 from sampler_parity.reference import Candidates
+from sampler_parity.reference.sampler import Custom
 
 PIECES = [b"a", b" b", b"\xe2\x82", b"\xac", b"\x1b", b'"']
 CHAIN, GRAMMAR = "0x1", "0x5"
@@ -22,7 +23,10 @@ P = (0.4, 0.3, 0.2, 0.1)
 
 
 class Program:
-    """A program that samples with a chain, or of which only the tokens are recorded."""
+    """A program that samples with a chain, or of which only the tokens are recorded. ctx: the
+    context whose last row is sampled."""
+
+    ctx: str | None = None
 
     def __init__(
         self,
@@ -68,15 +72,28 @@ class Program:
     def array(self, ids: Any, logits: Any, **how: Any) -> e.Array:
         return e.Array(**self.writer.array(ids, logits, **how))
 
+    def draw(self, samplers: Sequence[Any], logits: Any) -> int:
+        """Select a token by the reference's samplers."""
+        left, stages = Candidates.from_logits(logits), []
+        before = self.array(left.ids, left.logits, first=True)
+        for i, sampler in enumerate(samplers, 2):
+            sampler.apply(left)
+            flags = {"p": left.p, "sorted": left.sorted, "selected": left.selected}
+            stages.append((f"0x{i}", self.array(left.ids, left.logits, **flags)))
+        assert left.token is not None
+        self.apply(CHAIN, before, stages, stages[-1][1], left.token)
+        return left.token
+
     def apply(
         self, s: str, before: e.Array, stages: list[tuple[str, e.Array]], after: e.Array, token: int
     ) -> None:
         self.q += 1
         stages = [] if self.writer.detail == "tokens" else stages
         arrays = [e.StageArray(s=name, **array.model_dump()) for name, array in stages]
-        event = e.Apply(q=self.q, s=s, before=before, stages=arrays, after=after, token=token)
+        fields = {"before": before, "stages": arrays, "after": after, "token": token}
+        fields |= {"ctx": self.ctx, "i": -1} if self.ctx else {}
         self.writer.applies += 1
-        self.writer.event(event)
+        self.writer.event(e.Apply.model_validate({"q": self.q, "s": s, **fields}))
 
 
 def small_recording(
@@ -95,20 +112,10 @@ def small_recording(
     program = Program(folder, detail, text, pieces, chain)
     samplers, tokens = build_chain(chain, n_vocab=len(pieces)).samplers, []
     for step in range(steps):
-        left = Candidates.from_logits(np.log(P[: len(pieces)]))
-        before = program.array(left.ids, left.logits, first=True)
-        stages = []
-        for i, sampler in enumerate(samplers, 2):
-            if (step, i) != (wrong, 3):
-                sampler.apply(left)
-            array = program.array(
-                left.ids, left.logits, p=left.p, sorted=left.sorted, selected=left.selected
-            )
-            stages.append((f"0x{i}", array))
-        assert left.token is not None
-        tokens.append(left.token)
-        program.apply(CHAIN, before, stages, stages[-1][1], left.token)
-        program.writer.event(e.Accept(s=CHAIN, token=left.token))
+        applied = [Custom(on_apply=lambda *_: None) if i == 1 and step == wrong else sampler
+                   for i, sampler in enumerate(samplers)]  # fmt: skip
+        tokens.append(program.draw(applied, np.log(P[: len(pieces)])))
+        program.writer.event(e.Accept(s=CHAIN, token=tokens[-1]))
         for sampler in samplers:
-            sampler.accept(left.token)
+            sampler.accept(tokens[-1])
     return tokens

@@ -1,0 +1,112 @@
+"""Compare two recordings: texts in pairs, the first pair that parts, and the cause."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from sampler_parity.harness.processes.phase import phase
+from sampler_parity.programs.differences.causes import Decision, decide
+from sampler_parity.programs.differences.moment import Moment
+from sampler_parity.programs.differences.settings import facts_of
+from sampler_parity.programs.differences.texts import Text, first_other, pairs_of, read_by, texts_of
+from sampler_parity.programs.recording.reader import Recording
+from sampler_parity.programs.recording.tokens import tokens_of
+
+_AROUND = 12  # tokens of the text that are listed before the parting
+_MOST = 6  # settings and facts that are listed
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two recordings differ.
+
+    texts: how many each has. equal: how many pairs are equal. same: the equal tokens of the first
+    pair that parts, None if none does. before: the end of their text. tokens: the first different
+    ones, or `its end`. numbers: theirs in the recordings. prompt: how the prompts differ. facts:
+    what else the programs differ in.
+    """
+
+    texts: tuple[int, int]
+    equal: int
+    same: int | None = None
+    before: str = ""
+    tokens: tuple[str, str] = ("", "")
+    numbers: tuple[int, int] = (0, 0)
+    prompt: str = ""
+    decision: Decision = field(default_factory=Decision)
+    facts: tuple[str, ...] = ()
+
+    @property
+    def is_equal(self) -> bool:
+        return self.same is None and self.texts[0] == self.texts[1]
+
+    def rows(self) -> Iterator[tuple[str, str]]:
+        """Yield a screen of lines, each with a label."""
+        yield "texts", "{:,} in A, {:,} in B; {:,} pairs are equal".format(*self.texts, self.equal)
+        if self.same is None:
+            yield "result", "the texts are equal" if self.is_equal else "a recording has more texts"
+            return
+        yield "prompt", self.prompt
+        yield from _listed("settings", [*map(str, self.decision.settings)])
+        yield from _listed("facts", [*self.facts])
+        yield "same", f"{self.same:,} tokens: ...{self.before}"
+        yield "parts", "A goes on with {}, B with {}".format(*self.tokens)
+        if self.decision.undecided:
+            yield "cause", f"not decided: {self.decision.undecided}"
+        for cause, sentence in self.decision.causes.items():
+            yield "cause", f"{cause}: {sentence}"
+        for part, (of_b, of_a) in self.decision.outcomes.items():
+            yield "replay", f"with A's {part} B selects {of_b}, with B's A {of_a}"
+        yield "next", "sampler-parity why A {}; sampler-parity why B {}".format(*self.numbers)
+
+
+def _listed(label: str, texts: list[str]) -> Iterator[tuple[str, str]]:
+    rest = [f"and {len(texts) - _MOST:,} more (--json lists all)"] if len(texts) > _MOST else []
+    for i, text in enumerate(texts[:_MOST] + rest or ["equal"]):
+        yield "" if i else label, text
+
+
+def compare(a: Recording, b: Recording) -> Comparison:
+    """Compare two recordings. Raises InputError for a damaged one, or one without a token."""
+    texts = texts_of(a), texts_of(b)
+    pairs = pairs_of(*texts)
+    parted = [(x, y) for x, y in pairs if x.tokens != y.tokens]
+    comparison = Comparison((len(texts[0]), len(texts[1])), len(pairs) - len(parted))
+    return _explained(comparison, (a, b), *parted[0]) if parted else comparison
+
+
+def _explained(
+    comparison: Comparison, recordings: tuple[Recording, Recording], a: Text, b: Text
+) -> Comparison:
+    at = first_other(a.tokens, b.tokens) or 0
+    one = _moment("A", recordings[0], a.numbers[: at + 1])
+    two = _moment("B", recordings[1], b.numbers[: at + 1])
+    ended = "A" if at >= len(a.tokens) else "B" if at >= len(b.tokens) else ""
+    end = Decision(undecided=f"{ended}'s text ends there; no recording has the reason")
+    tokens = [m.name_of(m.token.token) if m.name != ended else "its end" for m in (one, two)]
+    before = [one.token.pieces[token] for token in a.tokens[:at] if one.token.pieces]
+    return replace(
+        comparison,
+        same=at,
+        before=b"".join(before[-_AROUND:]).decode(errors="replace"),
+        tokens=(tokens[0], tokens[1]),
+        numbers=(one.token.number, two.token.number),
+        prompt=_prompt((a.prompt, b.prompt), one, two),
+        decision=end if ended else decide(one, two),
+        facts=tuple(facts_of(one, two)),
+    )
+
+
+def _moment(name: str, recording: Recording, numbers: list[int]) -> Moment:
+    """Replay a recording up to the last of these tokens."""
+    with phase(f"replaying {recording.folder}"):
+        token = next(token for token in tokens_of(recording) if token.number == numbers[-1])
+        return Moment(name, token, read_by(token))
+
+
+def _prompt(prompts: tuple[list[int] | None, list[int] | None], a: Moment, b: Moment) -> str:
+    """Return how the prompts differ, in words."""
+    x, y = prompts
+    if not x or not y or (at := first_other(x, y)) is None:
+        return f"equal, {len(x):,} tokens" if x and y else "not recorded"
+    names = [m.name_of(p[at]) if at < len(p) else "its end" for m, p in ((a, x), (b, y))]
+    return f"token {at + 1:,} differs: A {names[0]}, B {names[1]}"

@@ -1,0 +1,31 @@
+"""Pairs of runs that differ on purpose: each gets the cause that made it."""
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.programs.differences.comparison import compare
+from sampler_parity.programs.differences.texts import Text, pairs_of
+from sampler_parity.programs.recording.reader import Recording
+from tests.programs.differences.runs import Run
+
+TABLE = tomllib.loads(Path(__file__).with_name("pairs.toml").read_text(encoding="utf-8"))
+PAIRS = [(cause, name) for cause, pairs in TABLE.items() for name in pairs]
+
+
+@pytest.mark.parametrize(("cause", "name"), PAIRS)
+def test_a_difference_has_the_cause_that_made_it(cause: str, name: str, tmp_path: Path) -> None:
+    row = TABLE[cause][name]
+    Run(**row.get("a", {})).record(tmp_path / "a")
+    Run(**row["b"]).record(tmp_path / "b")
+    a, b = Recording(tmp_path / "a"), Recording(tmp_path / "b")
+    (found,) = compare(a, b).decision.causes.items()
+    assert (found[0], row["words"] in found[1]) == (cause, True)
+    assert row.get("not_words", "\0") not in found[1]
+    assert [*compare(b, a).decision.causes] == [cause]
+
+
+def test_texts_of_one_prompt_are_paired() -> None:
+    a, b = ([Text(p) for p in prompts] for prompts in ([[1], [1], [2], None], [[2], None, [1]]))
+    assert pairs_of(a, b) == [(a[0], b[2]), (a[2], b[0]), (a[3], b[1])]
