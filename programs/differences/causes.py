@@ -7,9 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from sampler_parity.programs.differences import moment as m
-from sampler_parity.programs.differences.moment import Key, Moment, Undecided, selected
+from sampler_parity.programs.differences.moment import Key, Moment, Undecided, first_other, selected
 from sampler_parity.programs.differences.settings import Setting, settings_of
-from sampler_parity.programs.differences.texts import first_other
 from sampler_parity.programs.recording.replay import UNREPORTED, StageOfApply
 from sampler_parity.programs.recording.tokens import place_of
 from sampler_parity.reference.random import Mt19937
@@ -168,7 +167,9 @@ def _of_logits(a: Moment, b: Moment) -> str:
         return "those of other tokens"
     rows = [moment.row.logits.astype(np.float64) for moment in (a, b)]
     finite = np.isfinite(rows[0]) & np.isfinite(rows[1])
-    gaps, spread = (rows[1] - rows[0])[finite], rows[0][finite].std()
+    gaps, spread = (rows[1] - rows[0])[finite], rows[0][finite].std() if finite.any() else 0.0
+    if not spread:
+        return "A's are all equal, or none is finite"
     size = "of the size of rounding" if gaps.std() <= _ROUNDING * spread else "larger than rounding"
     text = f"they differ by up to {abs(gaps).max():.2g}, {gaps.std() / spread:.1e} of their spread"
     text += f", {size}"

@@ -44,10 +44,11 @@ class Moment:
     @property
     def row(self) -> Candidates:
         """Its logits. Raises Undecided if they are not recorded."""
-        first = self.token.stages[0]
-        if first.before is None:
-            raise Undecided(f"{self.name} has no logits there: {first.why}")
-        return first.before
+        for stage in self.token.stages[:1]:
+            if stage.before is not None:
+                return stage.before
+        why = "; ".join(stage.why for stage in self.token.stages[:1])
+        raise Undecided(f"{self.name} has no logits there: {why}")
 
     def name_of(self, token: int | None) -> str:
         return "no token" if token is None else self.token.name_of(token)
@@ -145,3 +146,12 @@ def is_own(stage: StageOfApply) -> bool:
     """Return whether the reference does not compute what the program's stage left."""
     unlike = stage.difference is not None and not draws_otherwise(stage)
     return unlike or (stage.earlier is None and stage.why != UNREPORTED)
+
+
+def first_other(a: Sequence[object] | None, b: Sequence[object] | None) -> int | None:
+    """Return the index of the first different token, or of the end of one text; None if they are
+    equal, or one is not recorded."""
+    if a is None or b is None or a == b:
+        return None
+    pairs = enumerate(zip(a, b, strict=False))
+    return next((i for i, (x, y) in pairs if x != y), min(len(a), len(b)))

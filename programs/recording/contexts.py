@@ -22,9 +22,9 @@ class Contexts:
         self._outputs[batch.ctx] = before + batch.out
         for i, token in enumerate(batch.tokens):
             listed = batch.seq[i] if i < len(batch.seq) else 0
-            sequences = listed if isinstance(listed, list) else [listed]
+            sequences = (listed if isinstance(listed, list) else [listed]) or [-1]
             ends = [self._append(batch, i, token, sequence) for sequence in sequences]
-            rows.extend(ends[:1] or [(0, -1)])
+            rows.append(ends[0])
 
     def _append(self, batch: Decode, i: int, token: int, sequence: int) -> tuple[int, int]:
         """Put a token at its position, instead of what followed."""
@@ -42,7 +42,7 @@ class Contexts:
         rows, outputs = self._rows.get(ctx or "", []), self._outputs.get(ctx or "", [])
         if row is not None and row < 0:
             row = outputs[row] if -row <= len(outputs) else None
-        if row is None or row >= len(rows) or rows[row][1] < 0:
+        if row is None or row >= len(rows):
             return None
         sequence, at = rows[row]
         tokens = self._tokens.get((ctx or "", sequence))

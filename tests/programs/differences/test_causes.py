@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.programs.differences.comparison import compare
-from sampler_parity.programs.differences.texts import Text, pairs_of
+from sampler_parity.programs.differences.comparison import Text, compare, pairs_of
 from sampler_parity.programs.recording.reader import Recording
 from tests.programs.differences.runs import Run
 
