@@ -94,11 +94,9 @@ def _of_samplers(a: Moment, b: Moment) -> str:
     releases = [moment.token.replayed.release for moment in (a, b)]
     if releases[0] != releases[1]:
         parts.append(f"A has the samplers of {releases[0]}, B those of {releases[1]}")
-    for moment in (a, b):
-        for (name, _), stage in moment.stages.items():
-            unlike = f"{moment.name}'s {name} is not as the reference's"
-            parts += [stage.why or unlike] if m.is_own(stage) else []
-    return "; ".join(dict.fromkeys(parts))
+    own = [(x, key[0], stage) for x in (a, b) for key, stage in x.stages.items() if m.is_own(stage)]
+    parts += [f"{x.name}'s {n} is not as the reference's" for x, n, s in own if s.difference]
+    return "; ".join(dict.fromkeys(parts or [stage.why for _, _, stage in own]))
 
 
 def _decides(key: Key, a: Moment, b: Moment) -> bool:
@@ -123,8 +121,8 @@ def _of_streams(a: Moment, b: Moment) -> str:
 def _of_numbers(a: StageOfApply, b: StageOfApply) -> str:
     """Return how the next random numbers of two stages differ; "" if they are equal."""
     for side, stage in (("A", a), ("B", b)):
-        if stage.why == UNREPORTED:
-            return f"{side}'s numbers are not recorded: {UNREPORTED}"
+        if stage.why == UNREPORTED or (stage.earlier is None and m.draws_otherwise(stage)):
+            return f"{side}'s numbers are not recorded: {stage.why}"
         if m.draws_otherwise(stage):
             return f"{side} drew by another number than its seed gives: another generator?"
     rngs: list[Any] = [getattr(m.today(stage.earlier), "rng", None) for stage in (a, b)]

@@ -102,8 +102,11 @@ def selected(
             for key, owner in stages:
                 cand = masks.given(cand, key[0], n) if is_mask else cand
                 drawing = stream.stages.get(key)
+                forced = drawing is not None and draws_otherwise(drawing)
+                if drawing and drawing.before and forced and not _same(cand, drawing.before):
+                    raise Undecided(f"{stream.name}'s {key[0]} draws by numbers of its own")
                 _sampler(key, owner, drawing, history).apply(cand)
-                if drawing is not None and drawing.after is not None and draws_otherwise(drawing):
+                if drawing and drawing.after and forced:
                     _select(cand, drawing.after.token)
                 cand = masks.survivors(cand) if is_mask else cand
             return cand.token
@@ -134,12 +137,19 @@ def today(sampler: Any) -> Any:
 
 
 def draws_otherwise(stage: StageOfApply) -> bool:
-    """Return whether the program's stage left the reference's candidates, and selected another."""
-    want, after = stage.want, stage.after
-    if stage.difference is None or want is None or after is None:
+    """Return whether the program's stage only selects, and not as the reference does, if that knows
+    the stage."""
+    want = stage.before if stage.earlier is None else stage.want
+    if (stage.earlier and not stage.difference) or want is None or stage.after is None:
         return False
-    same = np.array_equal(want.ids, after.ids) and np.array_equal(want.logits, after.logits)
-    return bool(same and want.selected != after.selected >= 0)
+    selects = want.token != stage.after.token is not None
+    return selects and _same(want, stage.after)
+
+
+def _same(a: Candidates, b: Candidates) -> bool:
+    """Return whether the same tokens survive, with the same logits."""
+    a, b = masks.survivors(a), masks.survivors(b)
+    return np.array_equal(a.ids, b.ids) and np.array_equal(a.logits, b.logits)
 
 
 def is_own(stage: StageOfApply) -> bool:

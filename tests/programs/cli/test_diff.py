@@ -31,7 +31,6 @@ next     sampler-parity why A 2; sampler-parity why B 2
         (OTHER_TEMP, "--fail-on prompt,sampler", 1, SCREEN),
         (OTHER_TEMP, "--fail-on stream,logits,history", 0, SCREEN),
         (OTHER_TEMP | {"detail": "tokens"}, "--fail-on prompt", 1, "not decided: B has no logits"),
-        ({"steps": 12}, "--fail-on prompt", 1, "not decided: B's text ends there"),
     ],
 )
 def test_a_difference_is_explained_on_one_screen(

@@ -25,12 +25,14 @@ STAGES: Stages = [
 
 @dataclass
 class Run:
-    """A run. change: parameters of stages. before: by step, a method of Writing and its arguments.
-    secret: other parameters that are not recorded. shift: of one logit after five tokens."""
+    """A run. change: parameters of stages; secret: those that are not recorded. rename: stages, in
+    the recording. before: by step, a method of Writing and its arguments. shift: of one logit after
+    five tokens."""
 
     chain: Stages = field(default_factory=lambda: STAGES)
     change: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     secret: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rename: Mapping[str, str] = field(default_factory=dict)
     noise: float = 0.0
     scale: float = 1.0
     shift: float = 0.0
@@ -70,7 +72,8 @@ class Writing:
     def __init__(self, folder: Path, run: Run) -> None:
         self.run, self.tokens, self.read = run, [*run.prompt], 0
         stages = changed(run.chain, run.change)
-        self.program = Program(folder, run.detail, True, PIECES, stages)
+        named = [{run.rename.get(name, name): of} for stage in stages for name, of in stage.items()]
+        self.program = Program(folder, run.detail, True, PIECES, named)
         self.event, self.program.ctx = self.program.writer.event, CONTEXT
         if run.build:
             self.event(e.Library(path="libllama.so", build=run.build))
