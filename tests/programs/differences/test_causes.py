@@ -16,7 +16,7 @@ PAIRS = [(cause, name) for cause, pairs in TABLE.items() for name in pairs]
 def cause_of(a: Path, b: Path) -> tuple[str, str]:
     """Return the only cause, and its sentence."""
     decision = compare(Recording(a), Recording(b)).decision
-    causes: dict[str, str] = {**decision.causes}
+    causes = {str(cause): sentence for cause, sentence in decision.causes.items()}
     (cause,) = (causes or {"undecided": decision.undecided}).items()
     return cause
 
