@@ -47,9 +47,9 @@ def _arguments(moment: Moment, key: Key) -> dict[str, Any]:
     stage, parameters = moment.stages[key], moment.parameters(key)
     for name, seed in stage.recorded.arguments.items():
         if name in SEEDS:
-            rng: Any = getattr(today(stage.earlier), "rng", None)
-            current = getattr(rng, "seed_cur", seed)
-            parameters[name] = f"{current} (drawn by libllama)" if seed == DEFAULT_SEED else seed
+            rng = getattr(today(stage.earlier), "rng", None)
+            drawn = f"{getattr(rng, 'seed_cur', seed)} (drawn by libllama)"
+            parameters[name] = drawn if seed == DEFAULT_SEED else seed
     return parameters
 
 

@@ -51,15 +51,14 @@ class Run:
         row[28] += np.float32(self.shift) if len(tokens) == 5 else 0
         return row * np.float32(self.scale)
 
-    def record(self, folder: Path) -> list[int]:
-        """Write it into a new folder; return its tokens."""
+    def record(self, folder: Path) -> None:
+        """Write it into a new folder."""
         folder.mkdir(parents=True)
         writing = Writing(folder, self)
         for step in range(self.steps):
             for method, *arguments in [self.before[str(step)]] if str(step) in self.before else []:
                 getattr(writing, method)(*arguments)
             writing.sample()
-        return writing.tokens[len(self.prompt) :]
 
 
 def changed(stages: Stages, by: Mapping[str, Mapping[str, Any]]) -> Stages:
