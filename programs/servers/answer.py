@@ -39,7 +39,7 @@ class Answer:
     """An answer to a request. refusal: why the server refused, or "". tokens: None if it names
     none. times: of a stream, when each event came (time.monotonic). index: its place among the
     answers to one request. siblings: the answers behind the first one. events: the answer as it
-    came, in one part or several."""
+    came, in one part or several. parts: of a stream, the answer that each event has."""
 
     sent: Mapping[str, Any]
     text: str = ""
@@ -51,6 +51,7 @@ class Answer:
     index: int = 0
     siblings: tuple["Answer", ...] = ()
     events: tuple[Any, ...] = ()
+    parts: tuple["Answer", ...] = ()
 
     @property
     def last(self) -> Mapping[str, Any]:

@@ -134,8 +134,9 @@ class Client:
             came: dict[int, list[tuple[Answer, float]]] = {0: []}
             for event in events:
                 if event.data is not None:  # llama-server's first event of several prompts
-                    part = answer_of(self.dialect, sent, event.data)
-                    came.setdefault(part.index, []).append((part, event.at))
+                    whole = answer_of(self.dialect, sent, event.data)
+                    for part in (whole, *whole.siblings):
+                        came.setdefault(part.index, []).append((part, event.at))
             answer, *siblings = (_together(came[index], sent) for index in sorted(came))
             answer = replace(answer, siblings=tuple(siblings))
             # Half an answer breaks invariants by itself.
@@ -221,35 +222,50 @@ def _probability(entry: Mapping[str, Any]) -> TokenProbability:
 
 
 def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
-    """Read an answer of OpenAI's: logprobs in four lists, or as chat has them (`content`)."""
-    choice = data["choices"][0]
-    logprobs = choice.get("logprobs") or {}
+    """Read an answer of OpenAI's: a choice each, in the order of their indexes. The last event of a
+    stream may have the counts alone."""
+    choices = [_choice(sent, choice, i) for i, choice in enumerate(data["choices"])]
+    if not choices:
+        return Answer(sent, events=(data,))
+    first, *rest = sorted(choices, key=lambda choice: choice.index)
+    return replace(first, siblings=tuple(rest), events=(data,))
+
+
+def _choice(sent: Mapping[str, Any], choice: Mapping[str, Any], place: int) -> Answer:
+    """Read one completion with its own event. place: its index if it names none."""
+    drawn = choice.get("token_ids")  # vLLM's, where they are asked for
+    return Answer(
+        sent,
+        _content(choice),
+        None if drawn is None else tuple(int(token) for token in drawn),
+        _reports(choice.get("logprobs") or {}),
+        str(choice.get("finish_reason") or ""),
+        index=int(choice.get("index", place)),
+        events=({"choices": [choice]},),
+    )
+
+
+def _reports(logprobs: Mapping[str, Any]) -> tuple[TokenReport, ...]:
+    """Read logprobs in four lists, or as chat has them (`content`)."""
     if "content" in logprobs:
-        reports = tuple(
+        return tuple(
             TokenReport(
                 _probability(entry), tuple(map(_probability, entry.get("top_logprobs", ())))
             )
             for entry in logprobs["content"] or ()
         )
-    else:
-        reports = tuple(
-            TokenReport(
-                _by_text(_text(text), math.nan if value is None else float(value)),
-                _of_map(top or {}),
-            )
-            for text, value, top in zip(
-                logprobs.get("tokens") or (),
-                logprobs.get("token_logprobs") or (),
-                logprobs.get("top_logprobs") or [{}] * len(logprobs.get("tokens") or ()),
-                strict=True,
-            )
+    return tuple(
+        TokenReport(
+            _by_text(_text(text), math.nan if value is None else float(value)),
+            _of_map(top or {}),
         )
-    drawn = choice.get("token_ids")  # vLLM's, where they are asked for
-    tokens = None if drawn is None else tuple(int(token) for token in drawn)
-    siblings = (Answer(sent, _content(completion), index=1) for completion in data["choices"][1:])
-    ended = str(choice.get("finish_reason") or "")
-    first = Answer(sent, _content(choice), tokens, reports, ended, events=(data,))
-    return replace(first, siblings=tuple(siblings))
+        for text, value, top in zip(
+            logprobs.get("tokens") or (),
+            logprobs.get("token_logprobs") or (),
+            logprobs.get("top_logprobs") or [{}] * len(logprobs.get("tokens") or ()),
+            strict=True,
+        )
+    )
 
 
 def _of_map(top: Mapping[str, Any]) -> tuple[TokenProbability, ...]:
@@ -286,6 +302,9 @@ def _together(parts: Sequence[tuple[Answer, float]], sent: Mapping[str, Any]) ->
         answers[-1] if answers else Answer(sent),
         text="".join(answer.text for answer in answers),
         tokens=tuple(token for tokens in token_lists for token in tokens) if token_lists else None,
+        ended=next((answer.ended for answer in reversed(answers) if answer.ended), ""),
+        siblings=(),
+        parts=tuple(answers),
         reports=tuple(report for answer in answers for report in answer.reports),
         times=tuple(at for _, at in parts),
         events=tuple(event for answer in answers for event in answer.events),

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from sampler_parity.programs.servers import consistency
 from sampler_parity.programs.servers.answer import Answer
 from sampler_parity.programs.servers.dialects import Dialect
 
 OF_LLAMA_SERVER = ("settings", "bytes", "pieces", "prompt")  # no other dialect has them
+OF_OPENAI = ("tokens", "chunks")  # those of llama-server are bytes and pieces
 _CUT = 4  # bytes of a character: a text may go on to its end
 
 
@@ -26,7 +28,7 @@ def _tokens(data: Mapping[str, Any]) -> Any:
 
 def _sums(answer: Answer) -> bool:
     """Return whether the count of tokens is that of several answers to one request (OpenAI's)."""
-    return bool(answer.siblings) and "tokens_predicted" not in answer.last
+    return bool(answer.siblings or answer.index) and "tokens_predicted" not in answer.last
 
 
 def _stops(stated: Mapping[str, Any]) -> list[str]:
@@ -37,7 +39,8 @@ def _stops(stated: Mapping[str, Any]) -> list[str]:
 
 def _ending(dialect: Dialect, answer: Answer) -> str:
     """Require that a text ends by its length there, and else at a stop string that is not in it."""
-    stated, came = _stated(dialect, answer), _tokens(answer.last)
+    stated = _stated(dialect, answer)
+    came = None if _sums(answer) and answer.index else _tokens(answer.last)
     length, word = stated.get(dialect.length), answer.last.get("stopping_word", "")
     stops = [stop for stop in _stops(stated) if stop]
     if type(length) is int and length > 0 and came is not None:
@@ -204,7 +207,16 @@ INVARIANTS: dict[str, Callable[[Dialect, Answer], str]] = {
     "bytes": _bytes,
     "pieces": _pieces,
     "prompt": _prompt,
+    "tokens": consistency.spelled,
+    "chunks": consistency.in_chunks,
+    "lengths": consistency.lengths,
 }
+
+
+def offered(name: str, dialect: Dialect) -> bool:
+    """Return whether answers of the dialect have the fields that an invariant is about."""
+    only = {**dict.fromkeys(OF_LLAMA_SERVER, "llama-server"), **dict.fromkeys(OF_OPENAI, "openai")}
+    return only.get(name, dialect.text) == dialect.text
 
 
 def broken(dialect: Dialect, answer: Answer) -> Iterator[tuple[str, str]]:
@@ -212,7 +224,7 @@ def broken(dialect: Dialect, answer: Answer) -> Iterator[tuple[str, str]]:
     names = {alias: name for name, aliases in dialect.aliases.items() for alias in aliases}
     answer = replace(answer, sent={names.get(k, k): v for k, v in answer.sent.items()})
     for name, wrong in INVARIANTS.items():
-        if name in OF_LLAMA_SERVER and dialect.text != "llama-server":
+        if not offered(name, dialect):
             continue
         try:
             line = wrong(dialect, answer)

@@ -68,6 +68,8 @@ def _digits(client: Client) -> Observation:
     """Refuse rounded values: a float32 has more digits than four."""
     answer = _ask(client)
     values = [token.logprob for report in answer.reports for token in report.top]
+    if len(values) > 1 and len({*values}) == 1:
+        return honoured_if(False, "", f"the logprob of each token is {values[0]:g}", answer)
     for digits in (1, 2, 3, 4):
         if values and all(round(value, digits) == value for value in values):
             wrong = f"all values are rounded to {digits} decimals"
@@ -85,6 +87,22 @@ def _before_filters(client: Client) -> Observation:
     if "top_k" not in names:
         return Observation("skipped", "the dialect has no top_k")
     return _same_first(_ask(client), _ask(client, top_k=2), "top_k 2")
+
+
+def _in_a_stream(client: Client) -> Observation:
+    """Require of a stream the tokens and logprobs that the answer has in one."""
+    plain = _ask(client)
+    parts = client.streamed(PROMPTS[0], client.parameters_of(plain.sent))
+    if not (plain.reports and plain.text.isascii()):  # parts of a character have no list
+        return Observation("skipped", "no probabilities of whole characters to compare")
+    want, got = ([report.token for report in side.reports] for side in (plain, parts))
+    near = all(
+        a.text == b.text and abs(a.logprob - b.logprob) <= TOLERANCE
+        for a, b in zip(want, got, strict=False)
+    )
+    wrong = f"{len(got)} tokens have logprobs {[token.logprob for token in got][:3]}, in one part "
+    wrong += f"{len(want)} have {[token.logprob for token in want][:3]}"
+    return honoured_if(near and len(got) == len(want), f"{len(want)} as in one part", wrong, parts)
 
 
 def _same_first(plain: Answer, changed: Answer, what: str) -> Observation:
@@ -111,4 +129,5 @@ PROBABILITIES: dict[str, ServerTest] = {
     "digits": _digits,
     "before temperature": _before_temperature,
     "before filters": _before_filters,
+    "in a stream": _in_a_stream,
 }

@@ -21,7 +21,7 @@ from sampler_parity.programs.servers.answer import FULL, Answer
 from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.dialects import EOS, TOKEN
 from sampler_parity.programs.servers.http import ServerFailure
-from sampler_parity.programs.servers.invariants import INVARIANTS, OF_LLAMA_SERVER
+from sampler_parity.programs.servers.invariants import INVARIANTS, OF_OPENAI, offered
 from sampler_parity.programs.servers.observation import (
     Observation,
     ServerTest,
@@ -384,7 +384,9 @@ def _streams_at_once(client: Client) -> Observation:
 def check_answers(client: Client) -> Iterator[ServerResult]:
     """Return a result for each invariant, of all answers before."""
     tests: dict[str, ServerTest] = {
-        f"every answer: {name}": partial(_every, name) for name in INVARIANTS
+        f"every answer: {name}": partial(_every, name)
+        for name in INVARIANTS
+        if name not in OF_OPENAI or offered(name, client.dialect)
     }
     yield from observe("state", tests, client)
 
@@ -394,7 +396,7 @@ def _every(name: str, client: Client) -> Observation:
         line, answer = client.traffic.broken[name]
         return Observation("other meaning", line, answer)
     client.require_sound()
-    if name in OF_LLAMA_SERVER and client.dialect.text != "llama-server":
+    if not offered(name, client.dialect):
         return Observation("skipped", "the dialect does not offer them")
     if not client.traffic.answers:
         return Observation("error", "no answer came")

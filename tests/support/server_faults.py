@@ -630,6 +630,12 @@ _OF_ANSWERS: dict[str, dict[tuple[str, str], Faulty]] = {
             lambda before, sent: {"repeat_penalty": before["repeat_penalty"], **sent},
         ),
         ("state/after a plain request", "loses a token of a stream"): _answer(_loses_a_token),
+        ("probabilities/digits", "has a logprob of 0 for each token"): _logprobs(
+            lambda _, values: [0.0] * len(values)
+        ),
+        ("probabilities/in a stream", "has other logprobs in streams"): _in_streams(
+            _logprobs(lambda _, values: [value - 0.1 for value in values])
+        ),
         ("probabilities/digits", "rounds logprobs"): _places(_rounds),
         ("state/every answer: probabilities", "sends the list unsorted"): _places(
             lambda place: place.get("top_logprobs", []).reverse()

@@ -3,7 +3,8 @@
 import pytest
 
 from sampler_parity.engines.xllamacpp.oracle import STATE
-from sampler_parity.programs.servers.invariants import INVARIANTS
+from sampler_parity.programs.servers.invariants import INVARIANTS, OF_OPENAI
+from sampler_parity.programs.servers.probabilities import PROBABILITIES
 from sampler_parity.programs.servers.state import KINDS
 from tests.support.fake_server import answered
 from tests.support.server_faults import FAULTS, Fault
@@ -17,7 +18,8 @@ def test_a_faithful_server_passes_and_all_is_asked() -> None:
     assert {r.id for r in done if r.verdict not in ("honoured", "clamped")} == {
         "parameter/unknown name"
     }
-    probabilities, state, invariants = 5, 7 + len(KINDS) + len(STATE), len(INVARIANTS)
+    probabilities, state = len(PROBABILITIES), 7 + len(KINDS) + len(STATE)
+    invariants = len(INVARIANTS) - len(OF_OPENAI)
     assert len(done) == len(DIALECT.parameters) + 1 + probabilities + state + invariants
 
 
@@ -29,6 +31,12 @@ def test_a_planted_fault_is_called_by_its_name(fault: Fault) -> None:
     if fault.name != "clamps nonsense":
         assert not named.met
     assert named.curl.startswith("curl http://127.0.0.1:")
+
+
+def test_a_logprob_of_0_everywhere_is_not_called_rounded() -> None:
+    (fault,) = (one for one in FAULTS if one.name == "has a logprob of 0 for each token")
+    named = result(fault.between(answered), fault.result)
+    assert named.evidence == "the logprob of each token is 0"
 
 
 def test_there_are_twenty_faults_of_every_kind() -> None:
