@@ -52,7 +52,7 @@ class Dialect:
     two completions. aliases: by name of a field its other names. endless: parameters that each keep
     a text to a form without an end. together: values that the engine's oracle.py sets at once.
     temperature_first: filters see its result. chat: the prompt is the message of a user, which a
-    template of the server's puts into a text."""
+    template of the server's puts into a text. random: requests without a seed differ."""
 
     name: str
     path: str
@@ -70,6 +70,7 @@ class Dialect:
     together: dict[str, Any] = field(default_factory=dict)
     temperature_first: bool = False
     chat: bool = False
+    random: bool = False
 
     @property
     def neutral(self) -> dict[str, Any]:

@@ -18,8 +18,9 @@ from threading import Barrier
 from typing import Any
 
 from sampler_parity.programs.servers.answer import FULL, Answer
+from sampler_parity.programs.servers.choices import choice_tests
 from sampler_parity.programs.servers.client import Client
-from sampler_parity.programs.servers.dialects import EOS, TOKEN
+from sampler_parity.programs.servers.dialects import EOS, TOKEN, Dialect
 from sampler_parity.programs.servers.http import ServerFailure
 from sampler_parity.programs.servers.invariants import INVARIANTS, OF_OPENAI, offered
 from sampler_parity.programs.servers.observation import (
@@ -62,10 +63,10 @@ _RANGES = {
 
 
 def check_state(client: Client) -> Iterator[ServerResult]:
-    yield from observe("state", state_tests(client.dialect.name), client)
+    yield from observe("state", state_tests(client.dialect), client)
 
 
-def state_tests(dialect: str) -> dict[str, ServerTest]:
+def state_tests(dialect: Dialect) -> dict[str, ServerTest]:
     """Return the tests of a dialect. Tests of pairs of requests share one walk."""
     walked: dict[str, Observation] = {}
 
@@ -80,7 +81,8 @@ def state_tests(dialect: str) -> dict[str, ServerTest]:
         "nothing left": _nothing_left,
         **{f"after {kind}": partial(after, kind) for kind in KINDS},
         "prompts that differ": prompts_differ,
-        **registry.own_tests(dialect),
+        **choice_tests(dialect),
+        **registry.own_tests(dialect.name),
         f"{STREAMS} streams at once": _streams_at_once,
         f"{CLIENTS} answered": _answered,
         f"{CLIENTS} at once": _at_once,
@@ -250,8 +252,9 @@ def _circuit(kinds: list[str]) -> Iterator[str]:
 def _unlike(kind: str, got: Answer | ServerFailure, alone: dict[str, Answer]) -> Observation | None:
     """Compare an answer with the first of its kind. A stream has the text of a plain request; what
     a client read before it left is not compared."""
-    if kind == EMPTY and EMPTY not in alone and (isinstance(got, ServerFailure) or got.refusal):
-        return None  # no dialect promises a text
+    refused = isinstance(got, ServerFailure) or got.refusal
+    if kind in (EMPTY, SEVERAL) and kind not in alone and refused:
+        return None  # no dialect promises a text of it, and "choices" fails
     if isinstance(got, ServerFailure):
         return failed(got)
     first = alone.setdefault(PLAIN if kind == STREAMED else kind, got)

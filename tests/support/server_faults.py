@@ -630,6 +630,11 @@ _OF_ANSWERS: dict[str, dict[tuple[str, str], Faulty]] = {
             lambda before, sent: {"repeat_penalty": before["repeat_penalty"], **sent},
         ),
         ("state/after a plain request", "loses a token of a stream"): _answer(_loses_a_token),
+        ("state/without a seed", "draws alike without a seed"): _request(_fixed_seed),
+        ("state/choices", "answers each choice with the first"): _answers(_one_text),
+        ("state/choices with a seed", "has one seed for all choices"): _answers(
+            lambda sent, data: _one_text(sent, data) if "seed" in sent else data
+        ),
         ("probabilities/digits", "has a logprob of 0 for each token"): _logprobs(
             lambda _, values: [0.0] * len(values)
         ),

@@ -37,7 +37,7 @@ def result(answering: Answering, wanted: str, eos: int = EOS) -> ServerResult:
                 if name.partition(": ")[2] in client.traffic.broken:  # the first answer counts
                     break
             return next(one for one in check_answers(client) if one.name == name)
-        facts = {"state": state_tests(DIALECT.name), "probabilities": PROBABILITIES}[group]
+        facts = {"state": state_tests(DIALECT), "probabilities": PROBABILITIES}[group]
         (done,) = observe(
             "state" if group == "state" else "probabilities", {name: facts[name]}, client
         )

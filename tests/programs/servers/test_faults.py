@@ -18,7 +18,7 @@ def test_a_faithful_server_passes_and_all_is_asked() -> None:
     assert {r.id for r in done if r.verdict not in ("honoured", "clamped")} == {
         "parameter/unknown name"
     }
-    probabilities, state = len(PROBABILITIES), 7 + len(KINDS) + len(STATE)
+    probabilities, state = len(PROBABILITIES), 10 + len(KINDS) + len(STATE)
     invariants = len(INVARIANTS) - len(OF_OPENAI)
     assert len(done) == len(DIALECT.parameters) + 1 + probabilities + state + invariants
 

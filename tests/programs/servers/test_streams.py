@@ -11,7 +11,7 @@ from tests.support.fake_server import Answered, Answering, Sent, answered, fake_
 def result(answering: Answering) -> ServerResult:
     name = f"{STREAMS} streams at once"
     with fake_client(answering) as client:
-        (done,) = observe("state", {name: state_tests("llama-server")[name]}, client)
+        (done,) = observe("state", {name: state_tests(client.dialect)[name]}, client)
     return done
 
 
