@@ -18,7 +18,8 @@ class ServerParameter:
     it. default: as documented; None: none is. beyond: a value that the documentation does not
     allow, bound: the nearest that it does. also: further fields that it needs. alone: its neutral
     value would take the effect of others, too. ladder: further values, each with another text than
-    the one before. same: pairs of values with one meaning. exact: values that the
+    the one before. same: pairs of values with one meaning. pair: two elements of a list whose order
+    counts, with the fields that let both act. exact: values that the
     engine's oracle.py compares with the reference. span: the least and the largest of those that it
     makes. documented: whether the dialect has it."""
 
@@ -34,6 +35,7 @@ class ServerParameter:
     alone: bool = False
     ladder: list[Any] = field(default_factory=list)
     same: list[list[Any]] = field(default_factory=list)
+    pair: dict[str, Any] = field(default_factory=dict)
     exact: list[Any] = field(default_factory=list)
     span: list[float] = field(default_factory=list)
     documented: bool = True

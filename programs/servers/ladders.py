@@ -13,6 +13,7 @@ from sampler_parity.programs.servers.answer import FULL, Answer
 from sampler_parity.programs.servers.dialects import TOKEN, ServerParameter
 from sampler_parity.programs.servers.observation import Observation, honoured_if
 from sampler_parity.programs.servers.oracle import registry
+from sampler_parity.programs.servers.pairs import check_pairs
 from sampler_parity.programs.servers.probe import LENGTH, PROMPTS, SEEDS, Probe
 
 BIASES = 300
@@ -39,7 +40,13 @@ def climb(probe: Probe, row: ServerParameter, evidence: Answer) -> Observation |
         wrong = _shape(probe, row)
     else:
         wrong = None
-    wrong = wrong or _apart(probe, row) or _alike(probe, row) or _streamed(probe, row, evidence)
+    wrong = (
+        wrong
+        or check_pairs(probe, row)
+        or _apart(probe, row)
+        or _alike(probe, row)
+        or _streamed(probe, row, evidence)
+    )
     return wrong or (registry.exactly(probe, row) if row.exact or row.span else None)
 
 

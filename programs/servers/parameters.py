@@ -8,7 +8,6 @@ unknown. A verdict is about the visible effect; only the oracle shows that the v
 """
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -21,7 +20,14 @@ from sampler_parity.programs.servers.effects import EFFECTS
 from sampler_parity.programs.servers.http import ServerFailure
 from sampler_parity.programs.servers.ladders import climb
 from sampler_parity.programs.servers.observation import Observation, failed, result_of
-from sampler_parity.programs.servers.probe import LENGTH, PROMPTS, SEEDS, Probe, Undetermined
+from sampler_parity.programs.servers.probe import (
+    LENGTH,
+    PROMPTS,
+    SEEDS,
+    Probe,
+    Undetermined,
+    later_words,
+)
 from sampler_parity.programs.servers.server_record import ServerResult
 
 STATUS_500 = "nonsense is answered with status 500"
@@ -90,21 +96,16 @@ def _choose_prompt(probe: Probe) -> None:
     for prompt in PROMPTS:
         probe.prompt = prompt
         text = probe.greedy().text
-        if _later(text) and len(text) > LENGTH:
+        if later_words(text) and len(text) > LENGTH:
             return
     probe.prompt = PROMPTS[0]
 
 
 def _word(probe: Probe) -> str:
-    words = _later(probe.greedy().text)
+    words = later_words(probe.greedy().text)
     if not words:
         raise Undetermined("the greedy text has no word to look for")
     return words[0]
-
-
-def _later(text: str) -> list[str]:
-    """Return the words of a text that it does not begin with."""
-    return [w for w in re.findall(r"\w{2,}", text)[1:] if not text.lstrip().startswith(w)]
 
 
 def _default(probe: Probe, row: ServerParameter) -> Observation | None:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -141,3 +142,8 @@ class Probe:
         """Return the name of the repetition penalty; "" where there is none."""
         names = ("repeat_penalty", "repetition_penalty")
         return next((name for name in names if self.row(name) is not None), "")
+
+
+def later_words(text: str) -> list[str]:
+    """Return the words of a text that it does not begin with."""
+    return [w for w in re.findall(r"\w{2,}", text)[1:] if not text.lstrip().startswith(w)]
