@@ -114,7 +114,7 @@ class Source:
             fields["cache_prompt"] = True
         prompt = self.prompt()
         if self.chance(0.03):
-            fields["n_cmpl"] = rng.randint(1, 3)
+            fields["n_cmpl"] = rng.randint(1, min(self.dialect.slots, 3))
         elif self.chance(0.05):
             prompt = [self.prompt(short=True) for _ in range(rng.randint(1, 4))]
             if self.chance(0.5):

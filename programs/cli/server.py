@@ -2,6 +2,7 @@
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +15,11 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.sanitize import limits
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from sampler_parity.programs.servers.client import Client
     from sampler_parity.programs.servers.dialects import Dialect
+    from sampler_parity.programs.servers.run import CheckGroup
     from sampler_parity.programs.servers.server_record import ServerResult
 
 Url = Annotated[str, typer.Argument(metavar="URL", help="e.g. http://127.0.0.1:8080")]
@@ -26,6 +31,8 @@ Remote = Annotated[
 _SPEED = "also measure tokens per second and the time between them, at 1, 8 and 32 clients"
 Speed = Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)]
 
+_FLAGS = "the flags that set the server's defaults, e.g. '--temp 0.6 --top-k 20'"
+_MODEL_FILE = "its model, whose metadata set defaults: a GGUF file or generation_config.json"
 _GOLDEN = "the server runs golden/model/small.gguf: predict every token"
 _BUILD = "with --golden: of llama.cpp, that decodes as the server does [default: the installed one]"
 PerChain = Annotated[
@@ -43,6 +50,8 @@ def server_check(
     eos: Annotated[
         int | None, typer.Option(min=0, max=limits.VOCAB, help="the token that ends a text")
     ] = None,
+    flags: Annotated[str, typer.Option(metavar="FLAGS", help=_FLAGS)] = "",
+    model_file: Annotated[Path | None, typer.Option(metavar="FILE", help=_MODEL_FILE)] = None,
     golden: Annotated[bool, typer.Option("--golden", help=_GOLDEN, show_default=False)] = False,
     build: Annotated[str, typer.Option(help=_BUILD)] = "",
     each: PerChain = 9,
@@ -64,6 +73,8 @@ def server_check(
     from sampler_parity.programs.servers.address import address_of
     from sampler_parity.programs.servers.client import Client
     from sampler_parity.programs.servers.connection import reached
+    from sampler_parity.programs.servers.defaults import check_defaults, defaults_of, fit
+    from sampler_parity.programs.servers.model_metadata import metadata_of
     from sampler_parity.programs.servers.oracle.registry import oracle_of_dialect
     from sampler_parity.programs.servers.run import (
         ServerCheck,
@@ -80,11 +91,16 @@ def server_check(
     groups = groups_of(speed)
     if golden:
         oracle = oracle_of_dialect(dialect, build, each)
-        groups = (*token_by_token(oracle, dialect), *groups)
+        predicted = token_by_token(oracle, dialect)
+        groups = (*(partial(_stating, group) for group in predicted), *groups)
         eos = oracle.model.vocab.eos if eos is None else eos
     address = address_of(url, key_from, remote)
+    metadata = metadata_of(model_file) if model_file else None
     reached(address, timeout)
-    client = Client(address, spoken, model, eos, timeout)
+    defaults = defaults_of(address, spoken, timeout, flags, metadata)
+    groups = (partial(check_defaults, defaults=defaults), *groups)
+    eos = defaults.eos if eos is None else eos
+    client = Client(address, fit(spoken, defaults), model, eos, timeout)
     folder = output or dated("server")
     bundle = run_checks(
         ServerCheck(dialect, client, groups), folder, ["sampler-parity", *sys.argv[1:]], shown
@@ -92,6 +108,12 @@ def server_check(
     print_line(f"server   {required(bundle)}, {client.traffic.requests} requests - {folder}")
     if not met(bundle):
         raise typer.Exit(1)
+
+
+def _stating(group: "CheckGroup", client: "Client") -> "Iterator[ServerResult]":
+    from sampler_parity.programs.servers.defaults import stating
+
+    yield from group(stating(client))
 
 
 @server_app.command("fingerprint")

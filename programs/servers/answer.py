@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+CUT = "\ufffd"  # stands for a character that is cut in two
 FULL = ("limit", "length", "")  # how a text ends that has all its tokens
 
 
@@ -72,7 +73,12 @@ class Answer:
     @property
     def plain(self) -> str:
         """Return the text without characters that are cut in two."""
-        return self.text.replace("\ufffd", "")
+        return self.text.replace(CUT, "")
+
+    @property
+    def longest(self) -> str:
+        """Return the longest part of the text without a character that is cut in two."""
+        return max(self.text.split(CUT), key=len)
 
     def has_all(self, n: int) -> bool:
         """Return whether n tokens came, or fewer because the text ended by itself."""

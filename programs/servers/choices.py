@@ -12,12 +12,12 @@ from typing import Any
 
 from sampler_parity.programs.servers.answer import FULL, Answer
 from sampler_parity.programs.servers.client import Client
-from sampler_parity.programs.servers.dialects import Dialect
+from sampler_parity.programs.servers.dialects import MOST, SEVERAL, Dialect
 from sampler_parity.programs.servers.observation import Observation, ServerTest
 from sampler_parity.programs.servers.probe import LENGTH, PROMPTS, SEEDS
 
 RARE = 1e-9  # a chance that no check meets
-TEXTS = 4  # choices of a request, or requests without a seed
+TEXTS = MOST  # choices of a request, or requests without a seed
 _SEEDS = 16
 
 
@@ -38,6 +38,8 @@ def choice_tests(dialect: Dialect) -> dict[str, ServerTest]:
         tests["without a seed"] = _without_a_seed
     if dialect.several:
         tests |= {"choices": _choices, "choices with a seed": _choices_with_a_seed}
+    elif SEVERAL in dialect.unavailable:
+        tests["choices"] = _one_slot
     return tests
 
 
@@ -51,12 +53,17 @@ def _without_a_seed(client: Client) -> Observation:
 def _choices(client: Client, **seed: int) -> Observation:
     """Require another text of each choice of a request."""
     draw, (name,) = _draw(client), client.dialect.several
-    answer = client.complete(PROMPTS[0], draw.sent | {name: TEXTS} | seed)
+    count = min(TEXTS, client.dialect.slots)
+    answer = client.complete(PROMPTS[0], draw.sent | {name: count} | seed)
     came = [answer, *answer.siblings]
-    if len(came) < TEXTS and not answer.refusal:
-        return Observation("ignored", f"{name} {TEXTS}: {len(came)} choices come", answer)
+    if len(came) < count and not answer.refusal:
+        return Observation("ignored", f"{name} {count}: {len(came)} choices come", answer)
     how = f"with seed {seed['seed']}" if seed else "without a seed"
-    return _differing(came, draw, f"{name} {TEXTS} {how}")
+    return _differing(came, draw, f"{name} {count} {how}")
+
+
+def _one_slot(client: Client) -> Observation:
+    return Observation("skipped", client.dialect.unavailable[SEVERAL])
 
 
 def _choices_with_a_seed(client: Client) -> Observation:

@@ -63,8 +63,9 @@ class Client:
         """Return what a request states besides its prompt and the model."""
         dialect = self.dialect
         parameters = sent[dialect.group] if dialect.group else sent
-        not_own = ("prompt", "messages", "model", *dialect.always)
-        return {name: value for name, value in parameters.items() if name not in not_own}
+        not_own = {name: parameters.get(name) for name in ("prompt", "messages", "model")}
+        not_own |= dialect.always
+        return {k: v for k, v in parameters.items() if k not in not_own or not_own[k] != v}
 
     def most(self, sent: Mapping[str, Any]) -> int:
         """Return the largest size in bytes of an answer to a request."""

@@ -49,7 +49,9 @@ def lengths(dialect: Dialect, answer: Answer) -> str:
     whole = all(choice.ended == "length" and choice.text.isascii() for choice in choices)
     if dialect.text != "openai" or answer.index or came is None or not (whole and all(listed)):
         return ""
-    return f"{came} tokens are counted, {listed} are listed" if came != sum(listed) else ""
+    # llama-server counts the first choice alone (b11549).
+    right = (sum(listed), *listed[: dialect.family == "llama-server"])
+    return f"{came} tokens are counted, {listed} are listed" if came not in right else ""
 
 
 def _comparable(dialect: Dialect, answer: Answer) -> bool:

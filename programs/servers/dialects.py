@@ -9,6 +9,8 @@ Text = Literal["llama-server", "openai", "ollama"]  # what an answer looks like
 WORD = "{word}"  # in a value: a word of the greedy text
 TOKEN = 300  # a token of every vocabulary
 EOS = "{eos}"  # in a value: the id of the token that ends a text
+SEVERAL = "two answers"  # to one request
+MOST = 4  # choices that a check asks for
 UNKNOWN = "no_such_parameter_of_any_server"
 
 
@@ -21,7 +23,7 @@ class ServerParameter:
     the one before. same: pairs of values with one meaning. pair: two elements of a list whose order
     counts, with the fields that let both act. exact: values that the
     engine's oracle.py compares with the reference. span: the least and the largest of those that it
-    makes. documented: whether the dialect has it."""
+    makes. documented: whether the dialect has it. origin: what set the default (defaults.py)."""
 
     name: str
     effect: str
@@ -39,6 +41,7 @@ class ServerParameter:
     exact: list[Any] = field(default_factory=list)
     span: list[float] = field(default_factory=list)
     documented: bool = True
+    origin: str = "its default"
 
     def at(self, value: Any) -> dict[str, Any]:
         """Return the fields of a request with this value; None: the parameter is not sent."""
@@ -54,7 +57,9 @@ class Dialect:
     two completions. aliases: by name of a field its other names. endless: parameters that each keep
     a text to a form without an end. together: values that the engine's oracle.py sets at once.
     temperature_first: filters see its result. chat: the prompt is the message of a user, which a
-    template of the server's puts into a text. random: requests without a seed differ."""
+    template of the server's puts into a text. random: requests without a seed differ. family: the
+    program that it is of. stated: defaults that all neutral requests state. slots: choices that a
+    request may ask for. unavailable: by what is not offered, why."""
 
     name: str
     path: str
@@ -73,12 +78,16 @@ class Dialect:
     temperature_first: bool = False
     chat: bool = False
     random: bool = False
+    family: str = ""
+    stated: dict[str, Any] = field(default_factory=dict)
+    slots: int = MOST
+    unavailable: dict[str, str] = field(default_factory=dict)
 
     @property
     def neutral(self) -> dict[str, Any]:
         """Return all documented parameters at values without effect."""
         rows = (row for row in self.parameters if row.documented and not row.alone)
-        return {row.name: row.neutral for row in rows if row.neutral is not None}
+        return self.stated | {row.name: row.neutral for row in rows if row.neutral is not None}
 
 
 def _read() -> dict[str, Dialect]:

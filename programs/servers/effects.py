@@ -60,8 +60,13 @@ def _constant(probe: Probe, row: ServerParameter) -> Observation:
 
 
 def _moves(probe: Probe, row: ServerParameter) -> Observation:
-    """Require another greedy text."""
-    base, answer = probe.greedy(**row.at(row.neutral)), probe.greedy(**row.at(row.effective))
+    """Require another greedy text, or another text of one token again and again: a chat may have
+    nothing that repeats."""
+    for more in probe.repeating(row):
+        base = probe.greedy(**row.at(row.neutral), **more)
+        answer = probe.greedy(**row.at(row.effective), **more)
+        if answer.refusal or answer.text != base.text:
+            break
     right = f"{row.name} {row.effective}: another greedy text"
     return _effect(answer.text != base.text, True, right, answer)
 

@@ -6,10 +6,11 @@ Servers break further up: at seeds of more than 16 or 31 bits, hundreds of biase
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from sampler_parity.programs.servers.answer import FULL, Answer
+from sampler_parity.programs.servers.answer import CUT, FULL, Answer
 from sampler_parity.programs.servers.dialects import TOKEN, ServerParameter
 from sampler_parity.programs.servers.observation import Observation, honoured_if
 from sampler_parity.programs.servers.oracle import registry
@@ -61,10 +62,12 @@ def _streamed(probe: Probe, row: ServerParameter, plain: Answer) -> Observation 
     return Observation("other meaning", line, parts)
 
 
-def _at(probe: Probe, row: ServerParameter, value: Any, seed: int, length: int) -> Answer:
-    """Ask at a value, hot if drawn tokens show the effect."""
+def _at(
+    probe: Probe, row: ServerParameter, value: Any, length: int, more: dict[str, Any]
+) -> Answer:
+    """Ask at a value, hot if drawn tokens show the effect. more: further parameters."""
     ask = probe.greedy if row.effect in ("moves", "shape", "stops") else probe.hot
-    return ask(seed=seed, length=length, **row.at(value))
+    return ask(length=length, **{"seed": SEEDS[0], **row.at(value), **more})
 
 
 def _apart(probe: Probe, row: ServerParameter) -> Observation | None:
@@ -73,8 +76,9 @@ def _apart(probe: Probe, row: ServerParameter) -> Observation | None:
     if row.effect in ("seed", "length", "stops") or not probe.seeds:
         return None
     for first, second in pairwise([row.effective, *row.ladder]):
-        for seed in SEEDS:
-            before, answer = (_at(probe, row, value, seed, LENGTH) for value in (first, second))
+        moves = row.effect == "moves"
+        for more in probe.repeating(row) if moves else [{"seed": seed} for seed in SEEDS]:
+            before, answer = (_at(probe, row, value, LENGTH, more) for value in (first, second))
             if answer.refusal or before.text != answer.text:
                 break
         if answer.refusal or before.text == answer.text:
@@ -88,7 +92,7 @@ def _apart(probe: Probe, row: ServerParameter) -> Observation | None:
 def _alike(probe: Probe, row: ServerParameter) -> Observation | None:
     """Require one text of two values with one meaning, longer than the default windows."""
     for first, second in row.same if probe.seeds else ():
-        want, answer = (_at(probe, row, value, SEEDS[0], LONG[0]) for value in (first, second))
+        want, answer = (_at(probe, row, value, LONG[0], {}) for value in (first, second))
         if answer.refusal or not want.same(answer):
             line = f"{row.name} {json.dumps(second)} is not {json.dumps(first)}: {answer.got}"
             return honoured_if(False, "", line, answer)
@@ -103,30 +107,42 @@ def _stops(probe: Probe, row: ServerParameter) -> Observation | None:
     lose that (finding 58)."""
     for prompt in dict.fromkeys((probe.prompt, PROMPTS[1])):  # the second has lines
         greedy = probe.greedy(prompt=prompt)
-        text = greedy.plain
+        text = greedy.text
         never = [NEVER * n for n in range(1, max(row.ladder, default=2))]
         never += [text[i : i + 3] + NEVER for i in range(2, 9) if text[i] not in text[-4:]][:2]
         blanks = re.findall(r"\s+\w+", text[: len(text) // 2]) or [text[3:6]]
         # Its characters come before it: no text here has so many.
-        latest = max((text[i : i + 4] for i in range(4, len(text) - 8)), key=text.find)
+        latest = max(_pieces(text), key=text.find, default=text[:4])
         several: list[Any] = [never, [*never, blanks[-1]], [text[9:12], text[3:5]], [text[5:13]]]
         several += [[text[:1]], *([latest], latest)]
         several += [[word.upper()] for word in re.findall(r"[a-z]{2,}", text)[1:2]]  # never comes
-        for stops in several:
+        for stops in filter(_can_come, several):
             listed = [stops] if isinstance(stops, str) else stops
             ends = [text.find(stop) for stop in listed if stop in text]
             answer = probe.greedy(prompt=prompt, **row.at(stops))
             sent = probe.client.parameters_of(answer.sent)
             for got in (answer, probe.client.streamed(prompt, sent)):
-                if isinstance(stops, str) and (got.refusal or got.plain == text):
+                if isinstance(stops, str) and (got.refusal or got.plain == greedy.plain):
                     continue
-                if got.refusal or got.plain != text[: min(ends, default=len(text))]:
+                end = min(ends, default=len(text))
+                if got.refusal or got.plain != replace(greedy, text=text[:end]).plain:
                     line = f"{row.name} {json.dumps(stops)}: {got.got}, without {greedy.got}"
                     return honoured_if(False, "", line, got)
                 if ends and got.ended not in ("word", "stop", "", None):
                     line = f"{row.name} {json.dumps(stops)}: ended by {got.ended}"
                     return honoured_if(False, "", line, got)
     return None
+
+
+def _pieces(text: str) -> list[str]:
+    """Return parts of four characters, without those cut in two."""
+    return [part for i in range(4, len(text) - 8) if CUT not in (part := text[i : i + 4])]
+
+
+def _can_come(stops: list[str] | str) -> bool:
+    """Return whether a stop string can come: a character that is cut in two is no text."""
+    listed = [stops] if isinstance(stops, str) else stops
+    return not any(CUT in stop and NEVER not in stop for stop in listed)
 
 
 def _shape(probe: Probe, row: ServerParameter) -> Observation | None:
@@ -142,19 +158,34 @@ def _shape(probe: Probe, row: ServerParameter) -> Observation | None:
     return None
 
 
+def _fixed_seed(probe: Probe, row: ServerParameter, first: Answer) -> Observation | None:
+    """Require the text of the default seed of a request without one."""
+    answer = probe.hot(**row.at(None))
+    if answer.text == probe.hot(row.default).text:
+        return None
+    line = f"without {row.name} the text is not that of {row.origin} {row.default}"
+    return Observation("other meaning", line, answer)
+
+
+def _unseeded(probe: Probe, row: ServerParameter, first: Answer) -> Observation | None:
+    """Require texts that differ without a seed, and with the default, which stands for none."""
+    unseeded = {k: v for k, v in probe.client.parameters_of(first.sent).items() if k != row.name}
+    sent = [unseeded, unseeded, unseeded | {row.name: row.default}]
+    drawn = [probe.send(probe.prompt, fields) for fields in sent]
+    texts = [answer.text for answer in drawn if answer.ended in FULL]  # short ones may be equal
+    if len({*texts}) == len(texts):
+        return None
+    line = f"without {row.name}, twice, and with {row.default}: two have one text"
+    return Observation("other meaning", line, drawn[-1])
+
+
 def _seeds(probe: Probe, row: ServerParameter) -> Observation | None:
     """Require another text of each seed: one that loses its high bits is a lower seed."""
     first = probe.hot(row.effective)
-    if row.default is not None:  # one that means a random seed
-        unseeded = {
-            k: v for k, v in probe.client.parameters_of(first.sent).items() if k != row.name
-        }
-        sent = [unseeded, unseeded, unseeded | {row.name: row.default}]
-        drawn = [probe.send(probe.prompt, fields) for fields in sent]
-        texts = [answer.text for answer in drawn if answer.ended in FULL]  # short ones may be equal
-        if len({*texts}) < len(texts):
-            line = f"without {row.name}, twice, and with {row.default}: two have one text"
-            return Observation("other meaning", line, drawn[-1])
+    if row.default is not None:
+        judge = _unseeded if probe.client.dialect.random else _fixed_seed
+        if wrong := judge(probe, row, first):
+            return wrong
     seeds_by_text = {first.text: row.effective}
     # One flipped bit each: a server that drops this bit repeats the first text.
     for seed in [0, *(row.effective ^ 1 << bit for bit in range(32)), *row.ladder]:

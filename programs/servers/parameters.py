@@ -85,8 +85,7 @@ def _filled(probe: Probe, row: ServerParameter) -> ServerParameter:
     if EOS in text:
         if (eos := probe.client.eos) is None:
             raise Undetermined("the token that ends a text is unknown: give it with --eos")
-        as_key = probe.client.dialect.text != "llama-server"
-        text = text.replace(f'"{EOS}"', f'"{eos}"' if as_key else str(eos))
+        text = text.replace(f'"{EOS}":', f'"{eos}":').replace(f'"{EOS}"', str(eos))
     effective, also = json.loads(text)
     return replace(row, effective=effective, also=also)
 
@@ -119,7 +118,7 @@ def _default(probe: Probe, row: ServerParameter) -> Observation | None:
             line = f"without {row.name}, or at its default: {why}"
             return Observation("error", line, unstated if unstated.refusal else stated)
         if unstated.text != stated.text:
-            line = f"without {row.name} the text is not that of its default {row.default}"
+            line = f"without {row.name} the text is not that of {row.origin} {row.default}"
             return Observation("other meaning", line, unstated)
     return None
 

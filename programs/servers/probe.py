@@ -10,7 +10,7 @@ from typing import Any
 
 from sampler_parity.programs.servers.answer import Answer
 from sampler_parity.programs.servers.client import Client, Prompt
-from sampler_parity.programs.servers.dialects import ServerParameter
+from sampler_parity.programs.servers.dialects import TOKEN, ServerParameter
 
 # They repeat themselves, so that penalties and DRY have something to act on.
 PROMPTS = (
@@ -20,6 +20,7 @@ PROMPTS = (
 )
 LENGTH = 24
 SEEDS = (7, 8, 9)
+_FORCED, _TRIED = 30.0, 4  # a bias that makes a text of one token; tokens to try
 
 
 class Undetermined(Exception):  # noqa: N818 - an answer
@@ -83,10 +84,10 @@ class Probe:
 
     @property
     def neutral(self) -> dict[str, Any]:
-        rows = (
-            row for row in self.client.dialect.parameters if row.documented or self.undocumented
-        )
-        return {row.name: row.neutral for row in rows if row.neutral is not None and not row.alone}
+        dialect = self.client.dialect
+        rows = (row for row in dialect.parameters if self.undocumented and not row.documented)
+        further = {row.name: row.neutral for row in rows if row.neutral is not None}
+        return dialect.neutral | further
 
     def greedy(self, **changed: Any) -> Answer:
         return self.ask(**{"temperature": 0.0, "seed": self.greedy_seed, **changed})
@@ -136,6 +137,12 @@ class Probe:
         pairs = [[token, value] for token, value in biases.items()]
         as_pairs = isinstance(row.effective, list)
         return {"logit_bias": pairs if as_pairs else {str(t): value for t, value in pairs}}
+
+    def repeating(self, row: ServerParameter) -> list[dict[str, Any]]:
+        """Return no bias, and biases that each make a text of one token, for a parameter that acts
+        on what repeats."""
+        biases = [self.bias({TOKEN - i: _FORCED}) for i in range(_TRIED)]
+        return [{}, *(bias for bias in biases if bias and not bias.keys() & row.also.keys())]
 
     @property
     def repeat_name(self) -> str:

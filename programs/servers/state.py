@@ -20,7 +20,7 @@ from typing import Any
 from sampler_parity.programs.servers.answer import FULL, Answer
 from sampler_parity.programs.servers.choices import choice_tests
 from sampler_parity.programs.servers.client import Client
-from sampler_parity.programs.servers.dialects import EOS, TOKEN, Dialect
+from sampler_parity.programs.servers.dialects import EOS, SEVERAL, TOKEN, Dialect
 from sampler_parity.programs.servers.http import ServerFailure
 from sampler_parity.programs.servers.invariants import INVARIANTS, OF_OPENAI, offered
 from sampler_parity.programs.servers.observation import (
@@ -43,7 +43,7 @@ PLAIN, STREAMED, DISCONNECTED, REFUSED = (
     "a refusal",
 )
 LOUD, LOUD_STREAM, GRAMMAR, SCHEMA = "another request", "another stream", "a grammar", "a schema"
-LISTS, SEVERAL, EMPTY, LONG = "probabilities", "two answers", "an empty prompt", "a long prompt"
+LISTS, EMPTY, LONG = "probabilities", "an empty prompt", "a long prompt"
 KINDS = (
     *(PLAIN, STREAMED, DISCONNECTED, REFUSED, LOUD, LOUD_STREAM),
     *(GRAMMAR, SCHEMA, LISTS, SEVERAL, EMPTY, LONG),
@@ -73,7 +73,8 @@ def state_tests(dialect: Dialect) -> dict[str, ServerTest]:
     def after(kind: str, client: Client) -> Observation:
         if not walked:
             walked.update(_walk(client))
-        return walked.get(kind) or Observation("skipped", f"the dialect does not offer {kind}")
+        why = dialect.unavailable.get(kind, f"the dialect does not offer {kind}")
+        return walked.get(kind) or Observation("skipped", why)
 
     return {
         "a seed repeats": _repeats,
@@ -217,9 +218,10 @@ def _nothing_left(client: Client) -> Observation:
     seed = next((row for row in dialect.parameters if row.name == "seed"), None)
     if seed is None:
         return Observation("skipped", "the dialect has no seed")
-    text = client.complete(PROMPTS[0], {"seed": 11, dialect.length: LENGTH}).plain
+    text = client.complete(PROMPTS[0], {"seed": 11, dialect.length: LENGTH}).longest
     bare = {"seed": 11, "stop": [text[len(text) // 2 :][:4]]}
-    unseeded = {"temperature": dialect.hot, dialect.length: LENGTH}
+    unseeded = {**dialect.neutral, "temperature": dialect.hot, dialect.length: LENGTH}
+    random = dialect.random and seed.default is not None
     alone, texts = client.complete(PROMPTS[0], bare), dict[str, str]()
     kinds = [*leaving(client)]
     for what, kind in kinds:
@@ -234,7 +236,7 @@ def _nothing_left(client: Client) -> Observation:
         answer = client.complete(PROMPTS[0], unseeded)
         if answer.ended not in FULL:  # short texts may be equal
             continue
-        if (same := texts.setdefault(answer.text, what)) != what and seed.default is not None:
+        if (same := texts.setdefault(answer.text, what)) != what and random:
             line = f"without a seed after {what}: the text after {same}, {answer.got}"
             return Observation("other meaning", line, answer)
     return Observation("honoured", f"{len(kinds)} kinds of loud requests leave nothing")
@@ -308,7 +310,7 @@ def _own(client: Client, i: int) -> tuple[str, dict[str, Any]]:
 def _answered(client: Client) -> Observation:
     """Send a request each: a server that listens for fewer than come may reset the rest. Without a
     seed their texts differ, where the default is random."""
-    random = any(
+    random = client.dialect.random and any(
         row.name == "seed" and row.default is not None for row in client.dialect.parameters
     )
     sent = _seeded(client, **{client.dialect.length: 1})

@@ -24,8 +24,8 @@ class SelfReport:
 def self_report(address: Address, seconds: float) -> SelfReport:
     """Ask a few paths. seconds: for all of them."""
     until = time.monotonic() + seconds
-    answers = {path: _got(address, path, until - time.monotonic()) for path in _PATHS}
-    model = _first(answers["/v1/models"])
+    answers = {path: json_at(address, path, until - time.monotonic()) for path in _PATHS}
+    model = first_model(answers["/v1/models"])
     props, version = answers["/props"], answers["/version"]
     # The specific paths first: several engines also answer /v1/models.
     if props.get("build_info") or "default_generation_settings" in props:
@@ -51,7 +51,8 @@ def dialect_name(address: Address, itself: SelfReport) -> str:
     return itself.dialect
 
 
-def _got(address: Address, path: str, seconds: float) -> dict[str, Any]:
+def json_at(address: Address, path: str, seconds: float) -> dict[str, Any]:
+    """Return the object that a path answers with; {} without one."""
     try:
         reply = http.ask(address, path, seconds=seconds)
     except http.ServerFailure:
@@ -59,7 +60,8 @@ def _got(address: Address, path: str, seconds: float) -> dict[str, Any]:
     return reply.data if not reply.refused and isinstance(reply.data, dict) else {}
 
 
-def _first(models: dict[str, Any]) -> dict[str, str]:
+def first_model(models: dict[str, Any]) -> dict[str, str]:
+    """Return the name and the owner of the first model of /v1/models."""
     listed = models.get("data")
     first = listed[0] if isinstance(listed, list) and listed else {}
     model = first if isinstance(first, dict) else {}

@@ -58,4 +58,5 @@ def test_choices_that_do_not_come_are_reported_as_ignored() -> None:
 
 def test_each_dialect_with_an_openai_path_that_has_choices_names_them() -> None:
     several = {name for name, dialect in DIALECTS.items() if dialect.several == {"n": 2}}
-    assert several == {"openai", "openai-chat", "vllm"}
+    llama_server = {"llama-server-completions", "llama-server-chat"}
+    assert several == {"openai", "openai-chat", "vllm", *llama_server}
