@@ -60,6 +60,7 @@ ServerVerdict = Literal[
     "undocumented",
     "other meaning",
     "ignored",
+    "silently ignored",
     "error",
     "skipped",
 ]  # best first; `skipped` stands apart

@@ -5,6 +5,7 @@ import math
 import re
 import shlex
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,11 +25,11 @@ SILENT = 3  # requests in a row without an answer in time: then a server is aske
 @dataclass
 class Traffic:
     """Count requests. silent: how many in a row had no answer in time; requests sent at once count
-    as one. until: when the last one ended (time.monotonic). answers: that were looked at. broken:
-    by name of an invariant, the first answer that breaks it, and how."""
+    as one. until: when the last one ended (time.monotonic). answers: by name of an invariant, those
+    that it judged. broken: by its name, the first answer that breaks it, and how."""
 
     requests: int = 0
-    answers: int = 0
+    answers: Counter[str] = field(default_factory=Counter)
     silent: int = 0
     until: float = 0.0
     broken: dict[str, tuple[str, Answer]] = field(default_factory=dict)
@@ -106,7 +107,7 @@ class Client:
     def _noted(self, answer: Answer) -> Answer:
         """Note whether an answer breaks an invariant."""
         for item in (answer, *answer.siblings):
-            self.traffic.answers += 1
+            self.traffic.answers.update(invariants.carried(item))
             for name, line in invariants.broken(self.dialect, item):
                 self.traffic.broken.setdefault(name, (line, item))
         return answer

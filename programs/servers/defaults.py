@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def _pairs(flags: str) -> Iterator[tuple[str, str]]:
         words = shlex.split(flags)
     except ValueError as error:
         raise InputError("--flags", str(error).lower(), "close the quotation") from None
-    for word, following in zip(words, [*words[1:], ""], strict=True):
+    for word, following in zip_longest(words, words[1:], fillvalue=""):
         flag, equals, value = word.partition("=")
         if flag.startswith("-"):
             yield flag, value if equals else following
@@ -175,8 +176,8 @@ def _row(family: str, name: str) -> ServerParameter | None:
 
 
 def _of_program(family: str, row: ServerParameter) -> Default | None:
-    own = _row(family, row.name) or row
-    return None if own.default is None else Default(own.default, PROGRAM)
+    program = _row(family, row.name) or row
+    return None if program.default is None else Default(program.default, PROGRAM)
 
 
 def _shortest(value: Any) -> Any:
@@ -218,7 +219,7 @@ def _with_default(dialect: Dialect, row: ServerParameter, default: Default) -> D
             dialect = replace(dialect, stated={**dialect.stated, row.name: program.default})
         elif row.neutral is None:
             changed = replace(changed, neutral=program.default)
-    rows = tuple(changed if old is row else old for old in dialect.parameters)
+    rows = tuple(changed if item is row else item for item in dialect.parameters)
     return replace(dialect, parameters=rows)
 
 

@@ -23,7 +23,8 @@ class ServerParameter:
     the one before. same: pairs of values with one meaning. pair: two elements of a list whose order
     counts, with the fields that let both act. exact: values that the
     engine's oracle.py compares with the reference. span: the least and the largest of those that it
-    makes. documented: whether the dialect has it. origin: what set the default (defaults.py)."""
+    makes. documented: whether the dialect has it. invalid: "refused", if the server documents that
+    for `beyond`, or for `wrong` without one. origin: what set the default (defaults.py)."""
 
     name: str
     effect: str
@@ -41,6 +42,7 @@ class ServerParameter:
     exact: list[Any] = field(default_factory=list)
     span: list[float] = field(default_factory=list)
     documented: bool = True
+    invalid: str = ""
     origin: str = "its default"
 
     def at(self, value: Any) -> dict[str, Any]:
@@ -96,6 +98,8 @@ def _read() -> dict[str, Dialect]:
     dialects = {}
     for name, table in tables.items():
         rows = tables[table.pop("parameters_of", name)]["parameters"]
+        changed = table.pop("changed", {})
+        rows = {row: rows.get(row, {}) | changed.get(row, {}) for row in {**rows, **changed}}
         parameters = tuple(ServerParameter(row, **values) for row, values in rows.items())
         dialects[name] = Dialect(name, **{**table, "parameters": parameters})
     return dialects

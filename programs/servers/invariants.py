@@ -12,6 +12,7 @@ from sampler_parity.programs.servers.dialects import Dialect
 
 OF_LLAMA_SERVER = ("settings", "bytes", "pieces", "prompt")  # no other dialect has them
 OF_OPENAI = ("tokens", "chunks")  # those of llama-server are bytes and pieces
+_NOT_REPORTED = ("json_schema",)  # it becomes a grammar
 _CUT = 4  # bytes of a character: a text may go on to its end
 
 
@@ -107,6 +108,10 @@ def _settings(dialect: Dialect, answer: Answer) -> str:
     for row in dialect.parameters:
         if row.default is not None and answer.sent.get(row.name) is None:
             stated[row.name] = row.default
+    lost = [row.name for row in dialect.parameters if row.name in _stated(dialect, answer)]
+    lost = [name for name in lost if name in stated and name not in {*settings, *_NOT_REPORTED}]
+    if settings and lost:
+        return f"{lost[0]} {stated[lost[0]]!r} is not reported"
     for name, value in stated.items():
         echo = settings.get(name, value)
         if type(value) in (int, float):
@@ -217,6 +222,26 @@ def offered(name: str, dialect: Dialect) -> bool:
     """Return whether answers of the dialect have the fields that an invariant is about."""
     only = {**dict.fromkeys(OF_LLAMA_SERVER, "llama-server"), **dict.fromkeys(OF_OPENAI, "openai")}
     return only.get(name, dialect.text) == dialect.text
+
+
+# Which answers have what an invariant is about; the others are about every answer.
+_CARRIED: dict[str, Callable[[Answer], bool]] = {
+    "counts": lambda answer: _tokens(answer.last) is not None,
+    "settings": lambda answer: bool(answer.last.get("generation_settings")),
+    "probabilities": lambda answer: bool(answer.reports),
+    "bytes": lambda answer: bool(answer.reports),
+    "prompt": lambda answer: "prompt" in answer.last,
+    "tokens": lambda answer: bool(answer.reports),
+    "chunks": lambda answer: bool(answer.parts and answer.reports),
+    "lengths": lambda answer: bool(answer.reports),
+}
+
+
+def carried(answer: Answer) -> Iterator[str]:
+    """Yield the name of each invariant that an answer has something to judge by."""
+    for name in INVARIANTS:
+        if _CARRIED.get(name, bool)(answer):
+            yield name
 
 
 def broken(dialect: Dialect, answer: Answer) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -34,8 +34,9 @@ def missing(real: Server) -> str:
 
 
 @contextmanager
-def started(real: Server, model: Path) -> Iterator[Address]:
-    """Start a server and give its address. Raises InputError for one that does not start."""
+def started(real: Server, model: Path, more: Sequence[str] = ()) -> Iterator[Address]:
+    """Start a server and give its address. Raises InputError for one that does not start. more:
+    further arguments of its program."""
     if why := missing(real):
         raise InputError(f"server {real.name}", "its environment is not installed", why)
     port = free_port()
@@ -43,7 +44,7 @@ def started(real: Server, model: Path) -> Iterator[Address]:
     with (
         _readable(real, model) as path,
         tempfile.TemporaryFile() as output,
-        _process(_words(real, path, port), output.fileno()) as run,
+        _process([*_words(real, path, port), *more], output.fileno()) as run,
     ):
         try:
             _wait(real, address, run)

@@ -124,7 +124,10 @@ def _default(probe: Probe, row: ServerParameter) -> Observation | None:
 
 
 def _nonsense(probe: Probe, row: ServerParameter, silent: list[str]) -> Observation | None:
-    """Add nonsense that is accepted to `silent`; return a verdict if a value becomes another."""
+    """Add nonsense that is accepted to `silent`; return a verdict if a value becomes another, or is
+    dropped where a refusal is documented."""
+    if row.invalid == "refused" and (dropped := _dropped(probe, row, silent)):
+        return dropped
     if _accepted(probe, silent, row.at(row.wrong)) is not None:
         silent.append(f"wrong type {json.dumps(row.wrong)}")
     if row.beyond is None:
@@ -139,6 +142,16 @@ def _nonsense(probe: Probe, row: ServerParameter, silent: list[str]) -> Observat
         return None
     line = f"{row.name} {row.beyond} is silently changed to {row.bound}"
     return Observation("clamped", line, beyond)
+
+
+def _dropped(probe: Probe, row: ServerParameter, silent: list[str]) -> Observation | None:
+    """Return a verdict if what must be refused is answered, as if it had not been sent."""
+    value = row.wrong if row.beyond is None else row.beyond
+    answer = _accepted(probe, silent, row.at(value))
+    if answer is None:
+        return None
+    line = f"{row.name} {json.dumps(value)} is not refused: {answer.got}"
+    return Observation("silently ignored", line, answer)
 
 
 def _accepted(probe: Probe, silent: list[str], nonsense: dict[str, Any]) -> Answer | None:

@@ -405,4 +405,6 @@ def _every(name: str, client: Client) -> Observation:
         return Observation("skipped", "the dialect does not offer them")
     if not client.traffic.answers:
         return Observation("error", "no answer came")
-    return Observation("honoured", f"so are {client.traffic.answers} answers")
+    if not (count := client.traffic.answers[name]):
+        return Observation("skipped", f"no answer has {name}")
+    return Observation("honoured", f"so are {count} answers")

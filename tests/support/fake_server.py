@@ -178,6 +178,8 @@ def _problem(sent: Sent) -> str:
     for name in ("repeat_penalty", "repeat_last_n", "dry_penalty_last_n", "mirostat", "n_predict"):
         if name in sent and not (-1 <= sent[name] < (3 if name == "mirostat" else 10**6)):
             return f"Field '{name}': out of range"
+    if not all(isinstance(stop, str) for stop in sent.get("stop", ())):
+        return "Field 'stop': type must be string"
     if any(not 0 <= token < N for token, _ in sent.get("logit_bias", ())):
         return "Field 'logit_bias': no such token"
     grammar = sent.get("grammar", "")

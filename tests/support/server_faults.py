@@ -485,7 +485,36 @@ def _value(
 
 # By the verdict of the result that reports each. Half of these and of those below were listed
 # before any check was read.
+def _fails_open(*names: str) -> Faulty:
+    """Send a refused request again without these, as llama.cpp #24144 does."""
+
+    def between(server: Answering) -> Answering:
+        def answering(sent: Sent) -> Answered:
+            reply = server(sent)
+            kept = {k: v for k, v in sent.items() if k not in names}
+            return server(kept) if reply[0] >= 400 and kept != sent else reply
+
+        return answering
+
+    return between
+
+
+def _without_settings(*names: str) -> Faulty:
+    """Report all settings but these."""
+
+    def change(_: Sent, data: Any) -> Any:
+        settings = data.get("generation_settings", {})
+        return data | {"generation_settings": {k: v for k, v in settings.items() if k not in names}}
+
+    return _answer(change)
+
+
 _OF_PARAMETERS: dict[str, list[Row]] = {
+    "silently ignored": [
+        ("grammar", "drops a grammar that it cannot parse", _fails_open("grammar")),
+        ("stop", "drops stop strings that are none", _fails_open("stop")),
+        ("ignore_eos", "drops ignore_eos that is no boolean", _fails_open("ignore_eos")),
+    ],
     "other meaning": [
         _value("top_p", "rounds top_p to two decimals", lambda p: round(p, 2), float),
         _value("repeat_last_n", "has a window of at most 64", lambda n: min(n, 64), int),
@@ -566,6 +595,7 @@ _OF_ANSWERS: dict[str, dict[tuple[str, str], Faulty]] = {
         ("state/every answer: settings", "tells other settings"): _sets(
             lambda _: {"generation_settings": {"temperature": 0.7}}
         ),
+        ("state/every answer: settings", "leaves out a setting"): _without_settings("top_p"),
         ("state/every answer: pieces", "ends a stream twice"): _answer(_ends_twice),
         ("state/nothing left", "has four seeds"): _worker_s_seed,
         ("state/nothing left", "keeps the temperature that it refused"): _keeps_what_it_refused,
