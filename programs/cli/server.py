@@ -74,6 +74,7 @@ def server_check(
     from sampler_parity.programs.servers.client import Client
     from sampler_parity.programs.servers.connection import reached
     from sampler_parity.programs.servers.defaults import check_defaults, defaults_of, fit
+    from sampler_parity.programs.servers.endpoints import check_endpoints
     from sampler_parity.programs.servers.model_metadata import metadata_of
     from sampler_parity.programs.servers.oracle.registry import oracle_of_dialect
     from sampler_parity.programs.servers.run import (
@@ -98,7 +99,8 @@ def server_check(
     metadata = metadata_of(model_file) if model_file else None
     reached(address, timeout)
     defaults = defaults_of(address, spoken, timeout, flags, metadata)
-    groups = (partial(check_defaults, defaults=defaults), *groups)
+    further = (partial(check, defaults=defaults) for check in (check_defaults, check_endpoints))
+    groups = (*further, *groups)
     eos = defaults.eos if eos is None else eos
     client = Client(address, fit(spoken, defaults), model, eos, timeout)
     folder = output or dated("server")

@@ -28,6 +28,7 @@ GROUPS: dict[Group, str] = {
     "law": "In distribution",
     "probabilities": "Probabilities",
     "state": "State",
+    "endpoint": "Further paths",
     "speed": "Speed",
 }
 

@@ -9,6 +9,7 @@ Text = Literal["llama-server", "openai", "ollama"]  # what an answer looks like
 WORD = "{word}"  # in a value: a word of the greedy text
 TOKEN = 300  # a token of every vocabulary
 EOS = "{eos}"  # in a value: the id of the token that ends a text
+ITS_OWN = "its default"  # where a dialect has it
 SEVERAL = "two answers"  # to one request
 MOST = 4  # choices that a check asks for
 UNKNOWN = "no_such_parameter_of_any_server"
@@ -43,7 +44,7 @@ class ServerParameter:
     span: list[float] = field(default_factory=list)
     documented: bool = True
     invalid: str = ""
-    origin: str = "its default"
+    origin: str = ITS_OWN
 
     def at(self, value: Any) -> dict[str, Any]:
         """Return the fields of a request with this value; None: the parameter is not sent."""

@@ -46,12 +46,12 @@ def climb(probe: Probe, row: ServerParameter, evidence: Answer) -> Observation |
         or check_pairs(probe, row)
         or _apart(probe, row)
         or _alike(probe, row)
-        or _streamed(probe, row, evidence)
+        or streamed(probe, row, evidence)
     )
     return wrong or (registry.exactly(probe, row) if row.exact or row.span else None)
 
 
-def _streamed(probe: Probe, row: ServerParameter, plain: Answer) -> Observation | None:
+def streamed(probe: Probe, row: ServerParameter, plain: Answer) -> Observation | None:
     """Require the same text in parts, with probabilities if the server names tokens."""
     client = probe.client
     listed = client.dialect.probabilities if plain.tokens else {}
@@ -86,7 +86,7 @@ def _apart(probe: Probe, row: ServerParameter) -> Observation | None:
                 f"{row.name} {json.dumps(second)} and {json.dumps(first)}: one text, {answer.got}"
             )
             return Observation("error" if answer.refusal else "clamped", line, answer)
-    return _streamed(probe, row, answer) if row.ladder and not (row.exact or row.span) else None
+    return streamed(probe, row, answer) if row.ladder and not (row.exact or row.span) else None
 
 
 def _alike(probe: Probe, row: ServerParameter) -> Observation | None:

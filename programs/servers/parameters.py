@@ -8,14 +8,20 @@ unknown. A verdict is about the visible effect; only the oracle shows that the v
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 from sampler_parity.harness.verdicts import ServerVerdict
 from sampler_parity.programs.servers.answer import Answer
 from sampler_parity.programs.servers.client import Client
-from sampler_parity.programs.servers.dialects import EOS, UNKNOWN, WORD, ServerParameter
+from sampler_parity.programs.servers.dialects import (
+    EOS,
+    ITS_OWN,
+    UNKNOWN,
+    WORD,
+    ServerParameter,
+)
 from sampler_parity.programs.servers.effects import EFFECTS
 from sampler_parity.programs.servers.http import ServerFailure
 from sampler_parity.programs.servers.ladders import climb
@@ -37,8 +43,7 @@ def check_parameters(client: Client) -> Iterator[ServerResult]:
     """Return a result for each parameter, and for a name that no server has."""
     probe = Probe(client)
     try:
-        _choose_prompt(probe)
-        probe.seeds = probe.again(probe.hot()).text == probe.hot().text
+        prepare(probe)
     except ServerFailure as failure:
         yield _result(client, "seed", Observation("error", failure.line), [])
         return
@@ -47,8 +52,20 @@ def check_parameters(client: Client) -> Iterator[ServerResult]:
         yield check_parameter(probe, row)
 
 
-def check_parameter(probe: Probe, row: ServerParameter) -> ServerResult:
-    """Return the result for a parameter: its effect, then its default, then nonsense."""
+def prepare(probe: Probe) -> None:
+    """Choose the prompt, and find out whether seeds repeat. Raises ServerFailure."""
+    _choose_prompt(probe)
+    probe.seeds = probe.again(probe.hot()).text == probe.hot().text
+
+
+Climb = Callable[[Probe, ServerParameter, Answer], Observation | None]
+
+
+def check_parameter(
+    probe: Probe, row: ServerParameter, further: Climb = climb, nonsense: bool = True
+) -> ServerResult:
+    """Return the result for a parameter: its effect, then further values, its default and null, and
+    nonsense. nonsense: also what may be accepted, and not only what must be refused."""
     before = probe.client.traffic.requests
     silent: list[str] = []
     try:
@@ -58,8 +75,9 @@ def check_parameter(probe: Probe, row: ServerParameter) -> ServerResult:
             observed = _undocumented(observed)
         elif observed.verdict == "honoured":
             assert observed.answer is not None
-            wrong = climb(probe, row, observed.answer) or _default(probe, row)
-            observed = wrong or _nonsense(probe, row, silent) or observed
+            wrong = further(probe, row, observed.answer) or _default(probe, row)
+            wrong = wrong or _null(probe, row) or _dropped(probe, row, silent)
+            observed = wrong or (nonsense and _nonsense(probe, row, silent)) or observed
     except ServerFailure as failure:
         return _result(probe.client, row.name, failed(failure), [])
     except Undetermined as why:
@@ -114,6 +132,8 @@ def _default(probe: Probe, row: ServerParameter) -> Observation | None:
     for seed in SEEDS:
         unstated = probe.hot(seed, **row.at(None))
         stated = probe.hot(seed, **row.at(row.default))
+        if stated.refusal and row.origin != ITS_OWN:
+            return None  # llama-server refuses a repeat_last_n of -1 that its flag takes
         if why := unstated.refusal or stated.refusal:
             line = f"without {row.name}, or at its default: {why}"
             return Observation("error", line, unstated if unstated.refusal else stated)
@@ -123,11 +143,22 @@ def _default(probe: Probe, row: ServerParameter) -> Observation | None:
     return None
 
 
+def _null(probe: Probe, row: ServerParameter) -> Observation | None:
+    """Require of null what a request without the parameter gets: llama-server's json_value."""
+    if probe.client.dialect.family != "llama-server" or row.effect == "length":
+        return None
+    unstated = probe.hot(**row.at(None))
+    sent = probe.client.parameters_of(unstated.sent)
+    answer = probe.send(probe.prompt, {**sent, row.name: None})
+    random = row.effect == "seed" and probe.client.dialect.random
+    if not answer.refusal and (answer.text == unstated.text or random or not probe.seeds):
+        return None
+    line = f"{row.name} null: {answer.got}, without it {unstated.got}"
+    return Observation("error" if answer.refusal else "other meaning", line, answer)
+
+
 def _nonsense(probe: Probe, row: ServerParameter, silent: list[str]) -> Observation | None:
-    """Add nonsense that is accepted to `silent`; return a verdict if a value becomes another, or is
-    dropped where a refusal is documented."""
-    if row.invalid == "refused" and (dropped := _dropped(probe, row, silent)):
-        return dropped
+    """Add nonsense that is accepted to `silent`; return a verdict if a value becomes another."""
     if _accepted(probe, silent, row.at(row.wrong)) is not None:
         silent.append(f"wrong type {json.dumps(row.wrong)}")
     if row.beyond is None:
@@ -147,7 +178,7 @@ def _nonsense(probe: Probe, row: ServerParameter, silent: list[str]) -> Observat
 def _dropped(probe: Probe, row: ServerParameter, silent: list[str]) -> Observation | None:
     """Return a verdict if what must be refused is answered, as if it had not been sent."""
     value = row.wrong if row.beyond is None else row.beyond
-    answer = _accepted(probe, silent, row.at(value))
+    answer = None if row.invalid != "refused" else _accepted(probe, silent, row.at(value))
     if answer is None:
         return None
     line = f"{row.name} {json.dumps(value)} is not refused: {answer.got}"

@@ -98,7 +98,14 @@ def _seeded(client: Client, **changed: Any) -> dict[str, Any]:
     """Return a request that states little: the rest must be the default. It is greedy where the
     dialect has no seed."""
     drawn = {"temperature": 0.9, "seed": 11} if "seed" in _names(client) else {"temperature": 0.0}
-    return {client.dialect.length: LENGTH, **drawn, **changed}
+    return {client.dialect.length: LENGTH, **_steady(client.dialect), **drawn, **changed}
+
+
+def _steady(dialect: Dialect) -> dict[str, Any]:
+    """Switch mirostat off where it is the default: its feedback makes another text of the last bits
+    of logits, which a batch changes."""
+    rows = [row for row in dialect.parameters if row.name == "mirostat" and row.default]
+    return {row.name: row.neutral for row in rows}
 
 
 def _repeats(client: Client) -> Observation:
@@ -218,8 +225,9 @@ def _nothing_left(client: Client) -> Observation:
     seed = next((row for row in dialect.parameters if row.name == "seed"), None)
     if seed is None:
         return Observation("skipped", "the dialect has no seed")
-    text = client.complete(PROMPTS[0], {"seed": 11, dialect.length: LENGTH}).longest
-    bare = {"seed": 11, "stop": [text[len(text) // 2 :][:4]]}
+    seeded = {"seed": 11, **_steady(dialect)}
+    text = client.complete(PROMPTS[0], {**seeded, dialect.length: LENGTH}).longest
+    bare = {**seeded, "stop": [text[len(text) // 2 :][:4]]}
     unseeded = {**dialect.neutral, "temperature": dialect.hot, dialect.length: LENGTH}
     random = dialect.random and seed.default is not None
     alone, texts = client.complete(PROMPTS[0], bare), dict[str, str]()
