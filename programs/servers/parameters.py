@@ -24,7 +24,7 @@ from sampler_parity.programs.servers.dialects import (
 )
 from sampler_parity.programs.servers.effects import EFFECTS
 from sampler_parity.programs.servers.http import ServerFailure
-from sampler_parity.programs.servers.ladders import climb
+from sampler_parity.programs.servers.ladders import climb, streamed
 from sampler_parity.programs.servers.observation import Observation, failed, result_of
 from sampler_parity.programs.servers.probe import (
     LENGTH,
@@ -140,7 +140,7 @@ def _default(probe: Probe, row: ServerParameter) -> Observation | None:
         if unstated.text != stated.text:
             line = f"without {row.name} the text is not that of {row.origin} {row.default}"
             return Observation("other meaning", line, unstated)
-    return None
+    return streamed(probe, row, unstated)
 
 
 def _null(probe: Probe, row: ServerParameter) -> Observation | None:
