@@ -17,6 +17,7 @@ from sampler_parity.harness.sanitize import limits
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from sampler_parity.programs.servers.causes import Cause
     from sampler_parity.programs.servers.client import Client
     from sampler_parity.programs.servers.dialects import Dialect
     from sampler_parity.programs.servers.run import CheckGroup
@@ -35,6 +36,9 @@ _FLAGS = "the flags that set the server's defaults, e.g. '--temp 0.6 --top-k 20'
 _MODEL_FILE = "its model, whose metadata set defaults: a GGUF file or generation_config.json"
 _GOLDEN = "the server runs golden/model/small.gguf: predict every token"
 _BUILD = "with --golden: of llama.cpp, that decodes as the server does [default: the installed one]"
+_ONLY = "only these parameters and results"
+_QUICK = "one value of each parameter, the choices, and 16 clients at once"
+_CLIENTS = "most requests in flight, on a ladder of 2, 4, 8 ... [default: 64; with --quick 16]"
 PerChain = Annotated[
     int, typer.Option(min=1, max=limits.ROUNDS, help="requests of each predicted chain")
 ]
@@ -55,22 +59,28 @@ def server_check(
     golden: Annotated[bool, typer.Option("--golden", help=_GOLDEN, show_default=False)] = False,
     build: Annotated[str, typer.Option(help=_BUILD)] = "",
     each: PerChain = 9,
+    only: Annotated[str, typer.Option(metavar="NAME,...", help=_ONLY)] = "",
+    quick: Annotated[bool, typer.Option("--quick", help=_QUICK, show_default=False)] = False,
+    clients: Annotated[int | None, typer.Option(min=1, max=1024, help=_CLIENTS)] = None,
     key_from: KeyFrom = "",
     remote: Remote = False,
     speed: Speed = False,
     timeout: options.Timeout = 60.0,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
 ) -> None:
-    """Ask a server what it does with each parameter of its dialect, and write a bundle.
+    """Ask a server what it does with each parameter of its dialect, and write a bundle. Causes come
+    first: parameters without effect, and a seed that does not repeat.
 
     Examples:
       sampler-parity server check http://127.0.0.1:8080 --dialect llama-server
       sampler-parity server check http://127.0.0.1:8000 --dialect vllm --model my/model
       sampler-parity server check http://127.0.0.1:8080 --dialect llama-server --golden
+      sampler-parity server check http://127.0.0.1:8080 --dialect openai --only top_p,seed
 
     Exit status: 0 all is as documented; 1 something is not; 2 bad input.
     """
     from sampler_parity.programs.servers.address import address_of
+    from sampler_parity.programs.servers.causes import by_cause, cause_lines
     from sampler_parity.programs.servers.client import Client
     from sampler_parity.programs.servers.connection import reached
     from sampler_parity.programs.servers.defaults import check_defaults, defaults_of, fit
@@ -89,7 +99,8 @@ def server_check(
     if build and not golden:
         raise InputError("--build", "works only with the golden model", "add --golden")
     spoken = dialect_of(dialect)
-    groups = groups_of(speed)
+    groups = groups_of(speed, quick, clients)
+    selected = names_of(only, spoken) if only else frozenset()
     if golden:
         oracle = oracle_of_dialect(dialect, build, each)
         predicted = token_by_token(oracle, dialect)
@@ -99,14 +110,17 @@ def server_check(
     metadata = metadata_of(model_file) if model_file else None
     reached(address, timeout)
     defaults = defaults_of(address, spoken, timeout, flags, metadata)
-    further = (partial(check, defaults=defaults) for check in (check_defaults, check_endpoints))
+    checks = (check_defaults,) if quick else (check_defaults, check_endpoints)
+    further = (partial(check, defaults=defaults) for check in checks)
     groups = (*further, *groups)
     eos = defaults.eos if eos is None else eos
-    client = Client(address, fit(spoken, defaults), model, eos, timeout)
+    spoken = fit(spoken, defaults)
+    client = Client(address, spoken, model, eos, timeout, only=selected, quick=quick)
     folder = output or dated("server")
-    bundle = run_checks(
-        ServerCheck(dialect, client, groups), folder, ["sampler-parity", *sys.argv[1:]], shown
-    )
+    words = ["sampler-parity", *sys.argv[1:]]
+    bundle = run_checks(ServerCheck(dialect, client, groups), folder, words, shown, show_causes)
+    for line in cause_lines(by_cause(bundle)):
+        print_line(line)
     print_line(f"server   {required(bundle)}, {client.traffic.requests} requests - {folder}")
     if not met(bundle):
         raise typer.Exit(1)
@@ -234,8 +248,31 @@ def dialect_of(name: str) -> "Dialect":
     return DIALECTS[name]
 
 
+def names_of(only: str, dialect: "Dialect") -> frozenset[str]:
+    """Return the names of results in a list with commas. Raises InputError."""
+    from sampler_parity.harness.sanitize.near import meant
+    from sampler_parity.programs.servers.run import names_of_results
+
+    known, names = names_of_results(dialect), [name.strip() for name in only.split(",")]
+    for name in names:
+        if name not in known:
+            raise InputError(f"--only {name!r}", "is no result of this dialect", meant(name, known))
+    return frozenset(names)
+
+
+def show_causes(causes: "list[Cause]") -> None:
+    """Print the first causes, a line each."""
+    from sampler_parity.programs.servers.causes import MOST
+
+    for cause in causes[:MOST]:
+        print_line(f"cause    {cause.line}")
+    if rest := causes[MOST:]:
+        print_line(f"cause    and {len(rest)} more: {', '.join(cause.name for cause in rest)}")
+
+
 def shown(result: "ServerResult") -> None:
     """Print a result on one line."""
-    mark = "" if result.met or result.verdict == "skipped" else "  FAILED"
+    failed = not result.met and result.verdict != "skipped"
+    mark = f"  FAILED, relies on {result.cause}" if result.cause else "  FAILED" if failed else ""
     silent = f" (accepted silently: {'; '.join(result.silent)})" if result.silent else ""
     print_line(f"{result.verdict:<14} {result.name:<22} {result.evidence}{silent}{mark}")

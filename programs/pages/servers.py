@@ -35,7 +35,7 @@ GROUPS: dict[Group, str] = {
 
 class ServerCell(Strict):
     """The behaviour of a server for a parameter or a fact. known: a verdict that is required
-    although it is not the right one.
+    although it is not the right one. cause: the id of the result that a failure relies on.
     """
 
     server: str
@@ -45,6 +45,7 @@ class ServerCell(Strict):
     met: bool
     known: bool
     evidence: str
+    cause: str
     silent: list[str]
     got: str
     curl: str
@@ -65,7 +66,9 @@ class CheckedServer(Strict):
 
     @property
     def wrong(self) -> list[ServerCell]:
-        return [cell for cell in self.cells if not cell.met and cell.verdict != "skipped"]
+        """Return the cells that are not as required, causes first."""
+        wrong = [cell for cell in self.cells if not cell.met and cell.verdict != "skipped"]
+        return sorted(wrong, key=lambda cell: cell.cause != "")
 
     def of(self, group: Group) -> list[ServerCell]:
         return [cell for cell in self.cells if cell.group == group]
@@ -165,7 +168,8 @@ def tone(cell: ServerCell | None) -> doc.Tone:
 def evidence_of(cell: ServerCell) -> str:
     """Return what shows the verdict of a cell."""
     silent = f"; taken in silence: {', '.join(cell.silent)}" if cell.silent else ""
-    return f"{cell.evidence}{silent}{'; known' if cell.known else ''}"
+    cause = f"; relies on {cell.cause}" if cell.cause else ""
+    return f"{cell.evidence}{silent}{cause}{'; known' if cell.known else ''}"
 
 
 def _table(report: ServersReport) -> doc.Table:

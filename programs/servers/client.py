@@ -41,7 +41,8 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Client:
-    """Ask a server. eos: the token that ends a text, where it is known."""
+    """Ask a server. eos: the token that ends a text, where it is known. only: names of results; all
+    if empty. quick: leave out what takes many requests."""
 
     address: Address
     dialect: Dialect
@@ -49,6 +50,12 @@ class Client:
     eos: int | None = None
     seconds: float = http.SECONDS
     traffic: Traffic = field(default_factory=Traffic)
+    only: frozenset[str] = frozenset()
+    quick: bool = False
+
+    def selects(self, name: str) -> bool:
+        """Return whether a result of this name is part of the check."""
+        return not self.only or name in self.only
 
     def body(self, prompt: Prompt | list[str], parameters: Mapping[str, Any]) -> dict[str, Any]:
         dialect = self.dialect

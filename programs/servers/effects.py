@@ -22,8 +22,11 @@ def _greedy(probe: Probe, row: ServerParameter) -> Observation:
         if clamped := _clamped(probe):
             return clamped
         return _effect(hot.text != greedy.text, True, "0 gives the same text to all seeds", answer)
+    moved = (
+        probe.seeds or answer.text == greedy.text
+    )  # hot texts differ without a seed that repeats
     return _effect(
-        answer.text != hot.text or hot.text == greedy.text,
+        moved and (answer.text != hot.text or hot.text == greedy.text),
         answer.text == greedy.text,
         f"{what}: the greedy text",
         answer,
@@ -50,8 +53,9 @@ def _constant(probe: Probe, row: ServerParameter) -> Observation:
     """Require hot texts of several seeds to become one."""
     answers = probe.hots(**row.at(row.effective))
     texts = [answer.text for answer in answers]
+    moved = probe.seeds or len({*texts}) < len(texts)
     return _effect(
-        texts != [answer.text for answer in probe.hots(**row.at(row.neutral))],
+        moved and texts != [answer.text for answer in probe.hots(**row.at(row.neutral))],
         len({*texts}) == 1,
         f"{row.name} {row.effective}: one text of {len(SEEDS)} seeds",
         answers[0],

@@ -31,6 +31,8 @@ def _check_path(client: Client) -> Iterator[ServerResult]:
         yield result_of(client, "endpoint", path, Observation("error", failure.line))
         return
     for row in client.dialect.parameters:
+        if not client.selects(row.name):
+            continue
         result = check_parameter(probe, row, streamed, nonsense=False)
         name = f"{row.name} of {path}"
         changed = {"id": f"endpoint/{name}", "group": "endpoint", "name": name}

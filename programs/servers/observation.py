@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from sampler_parity.harness.processes.phase import phase
 from sampler_parity.harness.verdicts import ServerVerdict
 from sampler_parity.programs.servers.answer import Answer
 from sampler_parity.programs.servers.client import Client
@@ -35,9 +36,12 @@ class NotComputed(Exception):  # noqa: N818 - no defect
 def observe(group: Group, tests: dict[str, ServerTest], client: Client) -> Iterator[ServerResult]:
     """Run each test in turn. A failure of the server is an error of that test alone."""
     for name, test in tests.items():
+        if not client.selects(name):
+            continue
         before = client.traffic.requests
         try:
-            observed = test(client)
+            with phase(f"{group}: {name}"):
+                observed = test(client)
         except ServerFailure as failure:
             observed = failed(failure)
         except NotComputed as why:

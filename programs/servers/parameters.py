@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from sampler_parity.harness.processes.phase import phase
 from sampler_parity.harness.verdicts import ServerVerdict
 from sampler_parity.programs.servers.answer import Answer
 from sampler_parity.programs.servers.client import Client
@@ -47,14 +48,18 @@ def check_parameters(client: Client) -> Iterator[ServerResult]:
     except ServerFailure as failure:
         yield _result(client, "seed", Observation("error", failure.line), [])
         return
-    yield _unknown_name(probe)
+    if client.selects("unknown name"):
+        yield _unknown_name(probe)
     for row in client.dialect.parameters:
-        yield check_parameter(probe, row)
+        if client.selects(row.name):
+            with phase(f"parameter {row.name}"):
+                result = check_parameter(probe, row)
+            yield result
 
 
 def prepare(probe: Probe) -> None:
     """Choose the prompt, and find out whether seeds repeat. Raises ServerFailure."""
-    _choose_prompt(probe)
+    choose_prompt(probe)
     probe.seeds = probe.again(probe.hot()).text == probe.hot().text
 
 
@@ -69,15 +74,19 @@ def check_parameter(
     before = probe.client.traffic.requests
     silent: list[str] = []
     try:
-        row = _filled(probe, row)
+        row = fill(probe, row)
         observed = EFFECTS[row.effect](probe, row)
         if not row.documented:
             observed = _undocumented(observed)
         elif observed.verdict == "honoured":
             assert observed.answer is not None
-            wrong = further(probe, row, observed.answer) or _default(probe, row)
-            wrong = wrong or _null(probe, row) or _dropped(probe, row, silent)
-            observed = wrong or (nonsense and _nonsense(probe, row, silent)) or observed
+            quick = probe.client.quick
+            wrong = None if quick else further(probe, row, observed.answer)
+            wrong = wrong or _default(probe, row)
+            if not quick:
+                wrong = wrong or _null(probe, row) or _dropped(probe, row, silent)
+                wrong = wrong or (_nonsense(probe, row, silent) if nonsense else None)
+            observed = wrong or observed
     except ServerFailure as failure:
         return _result(probe.client, row.name, failed(failure), [])
     except Undetermined as why:
@@ -95,8 +104,9 @@ def check_parameter(
     return result.model_copy(update={"required": required, "requests": requests})
 
 
-def _filled(probe: Probe, row: ServerParameter) -> ServerParameter:
-    """Put a word of the greedy text, and the token that ends texts, in their places."""
+def fill(probe: Probe, row: ServerParameter) -> ServerParameter:
+    """Put a word of the greedy text, and the token that ends texts, in their places. Raises
+    Undetermined."""
     text = json.dumps([row.effective, row.also])
     if WORD in text:
         text = text.replace(json.dumps(WORD), json.dumps(_word(probe)))
@@ -108,7 +118,7 @@ def _filled(probe: Probe, row: ServerParameter) -> ServerParameter:
     return replace(row, effective=effective, also=also)
 
 
-def _choose_prompt(probe: Probe) -> None:
+def choose_prompt(probe: Probe) -> None:
     """Take the first prompt whose greedy text goes on long enough and has a word to stop at."""
     for prompt in PROMPTS:
         probe.prompt = prompt

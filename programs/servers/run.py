@@ -15,21 +15,30 @@ from sampler_parity.harness.bundle.info import BackendInfo, Footer, RunInfo
 from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.engines.engine_file import Server
+from sampler_parity.harness.processes.phase import phase
 from sampler_parity.harness.verdicts import ServerVerdict
 from sampler_parity.programs.servers.address import Address
+from sampler_parity.programs.servers.causes import Cause, attributed, first_look
 from sampler_parity.programs.servers.client import Client
+from sampler_parity.programs.servers.clients import MOST, MOST_QUICK, check_clients
 from sampler_parity.programs.servers.concurrency import check_concurrency
 from sampler_parity.programs.servers.context import check_context
-from sampler_parity.programs.servers.dialects import DIALECTS
+from sampler_parity.programs.servers.dialects import DIALECTS, Dialect
+from sampler_parity.programs.servers.invariants import INVARIANTS
 from sampler_parity.programs.servers.launch import CONTEXT
 from sampler_parity.programs.servers.oracle import registry
 from sampler_parity.programs.servers.oracle.check import check_tokens
 from sampler_parity.programs.servers.oracle.generate import Oracle
 from sampler_parity.programs.servers.parameters import check_parameters
-from sampler_parity.programs.servers.probabilities import check_probabilities
+from sampler_parity.programs.servers.probabilities import PROBABILITIES, check_probabilities
 from sampler_parity.programs.servers.server_record import ServerResult
 from sampler_parity.programs.servers.speed import check_speed
-from sampler_parity.programs.servers.state import check_answers, check_state
+from sampler_parity.programs.servers.state import (
+    check_answers,
+    check_quickly,
+    check_state,
+    state_tests,
+)
 from sampler_parity.programs.servers.token_distribution import check_distribution
 from sampler_parity.programs.servers.values import check_values
 
@@ -41,9 +50,28 @@ EVERYWHERE: tuple[CheckGroup, ...] = (
 )
 
 
-def groups_of(speed: bool) -> tuple[CheckGroup, ...]:
-    """Return the groups that suit every server, with its speed where that is wanted."""
-    return ((check_speed,) if speed else ()) + EVERYWHERE
+# What a few requests show, parameters first.
+QUICK: tuple[CheckGroup, ...] = (
+    *(check_parameters, check_probabilities, check_quickly, check_answers),
+)
+
+
+def groups_of(
+    speed: bool = False, quick: bool = False, clients: int | None = None
+) -> tuple[CheckGroup, ...]:
+    """Return the groups that suit every server. speed: with its speed. clients: requests in flight
+    on the last rung of the ladder."""
+    most = clients or (MOST_QUICK if quick else MOST)
+    *groups, of_answers = QUICK if quick else EVERYWHERE
+    ladder = partial(check_clients, most=most)
+    return (*((check_speed,) if speed else ()), *groups, ladder, of_answers)
+
+
+def names_of_results(dialect: Dialect) -> list[str]:
+    """Return the names of the results of any server of a dialect."""
+    rows = [row.name for row in dialect.parameters]
+    answers = [f"every answer: {name}" for name in INVARIANTS]
+    return [*rows, "unknown name", "clients", *PROBABILITIES, *state_tests(dialect), *answers]
 
 
 def token_by_token(oracle: Oracle, dialect: str, size: int = 0) -> list[CheckGroup]:
@@ -91,19 +119,29 @@ def check_of_started(
 
 
 def run_checks(
-    check: ServerCheck, folder: Path, command: list[str], report: Callable[[ServerResult], object]
+    check: ServerCheck,
+    folder: Path,
+    command: list[str],
+    report: Callable[[ServerResult], object],
+    report_causes: Callable[[list[Cause]], object] = lambda _: None,
 ) -> Bundle:
-    """Ask everything and write each result as it comes. Raises InputError for a folder that already
-    holds a bundle."""
+    """Ask everything and write each result as it comes. report_causes: gets the causes of the first
+    look. Raises InputError for a folder that already holds a bundle."""
     start = time.monotonic()
     with locked(folder):
         writer = create(folder, _info(check, command))
         count = 0
+        with phase("first look"):
+            causes = first_look(check.client)
+        report_causes(causes)
         for group in check.groups:
             for result in group(check.client):
+                if result.group != "endpoint" and not check.client.selects(result.name):
+                    continue
                 completed = result.model_copy(
                     update={"server": check.name} | _required(check, result)
                 )
+                completed = attributed(completed, causes, check.client.dialect)
                 writer.append(completed)
                 report(completed)
                 count += 1

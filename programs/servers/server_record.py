@@ -25,6 +25,8 @@ class ServerResult(Result):
     """verdicts that pass"""
     evidence: str
     """one line that shows it"""
+    cause: str = ""
+    """id of the result that it relies on, if that explains a failure"""
     silent: list[str] = []
     """kinds of invalid values that the server took without an error"""
     sent: str = ""

@@ -66,6 +66,12 @@ def check_state(client: Client) -> Iterator[ServerResult]:
     yield from observe("state", state_tests(client.dialect), client)
 
 
+def check_quickly(client: Client) -> Iterator[ServerResult]:
+    """Return the results that take few requests."""
+    tests = {"a seed repeats": _repeats, **choice_tests(client.dialect)}
+    yield from observe("state", tests, client)
+
+
 def state_tests(dialect: Dialect) -> dict[str, ServerTest]:
     """Return the tests of a dialect. Tests of pairs of requests share one walk."""
     walked: dict[str, Observation] = {}
