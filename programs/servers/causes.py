@@ -68,7 +68,8 @@ def attributed(result: ServerResult, causes: Sequence[Cause], dialect: Dialect) 
     sent = json.loads(result.sent)
     sent = sent.get(dialect.group, {}) if dialect.group else sent
     rows, exact = {row.name: row for row in dialect.parameters}, _compares_values(result, dialect)
-    for cause in sorted(causes, key=lambda cause: cause.name == "seed"):
+    of_parameters = [cause for cause in causes if cause.id == f"parameter/{cause.name}"]
+    for cause in sorted(of_parameters, key=lambda cause: cause.name == "seed"):
         relies = _drawn(sent) if cause.name == "seed" else _relies(sent, rows[cause.name], exact)
         if relies:
             return result.model_copy(update={"cause": cause.id})

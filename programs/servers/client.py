@@ -32,6 +32,8 @@ class Traffic:
     answers: Counter[str] = field(default_factory=Counter)
     silent: int = 0
     until: float = 0.0
+    log: list[Mapping[str, Any]] = field(default_factory=list)
+    pinned: dict[str, Any] = field(default_factory=dict)
     broken: dict[str, tuple[str, Answer]] = field(default_factory=dict)
 
     def add_silence(self, begun: float) -> None:
@@ -64,6 +66,8 @@ class Client:
             sent["messages"] = [{"role": "user", "content": prompt}]
         else:
             sent["prompt"] = prompt
+        self.traffic.log.append(parameters)
+        parameters = {**self.traffic.pinned, **parameters}
         grouped = {dialect.group: dict(parameters)} if dialect.group else parameters
         return {**sent, **dialect.always, **grouped}
 

@@ -26,6 +26,8 @@ from sampler_parity.programs.servers.context import check_context
 from sampler_parity.programs.servers.dialects import DIALECTS, Dialect
 from sampler_parity.programs.servers.invariants import INVARIANTS
 from sampler_parity.programs.servers.launch import CONTEXT
+from sampler_parity.programs.servers.leaks import NAME as LEAKS
+from sampler_parity.programs.servers.leaks import Leak, LeakWatch
 from sampler_parity.programs.servers.oracle import registry
 from sampler_parity.programs.servers.oracle.check import check_tokens
 from sampler_parity.programs.servers.oracle.generate import Oracle
@@ -71,7 +73,15 @@ def names_of_results(dialect: Dialect) -> list[str]:
     """Return the names of the results of any server of a dialect."""
     rows = [row.name for row in dialect.parameters]
     answers = [f"every answer: {name}" for name in INVARIANTS]
-    return [*rows, "unknown name", "clients", *PROBABILITIES, *state_tests(dialect), *answers]
+    return [
+        *rows,
+        "unknown name",
+        "clients",
+        LEAKS,
+        *PROBABILITIES,
+        *state_tests(dialect),
+        *answers,
+    ]
 
 
 def token_by_token(oracle: Oracle, dialect: str, size: int = 0) -> list[CheckGroup]:
@@ -131,10 +141,11 @@ def run_checks(
     with locked(folder):
         writer = create(folder, _info(check, command))
         count = 0
-        with phase("first look"):
-            causes = first_look(check.client)
+        watch = LeakWatch(check.client)
+        causes = _first_causes(check.client, watch)
         report_causes(causes)
-        for group in check.groups:
+        groups = [partial(_without_leaks, group, watch, report_causes) for group in check.groups]
+        for group in (*groups, lambda _: watch.observe()):
             for result in group(check.client):
                 if result.group != "endpoint" and not check.client.selects(result.name):
                     continue
@@ -149,6 +160,40 @@ def run_checks(
         wall_s = time.monotonic() - start
         writer.close(Footer(cases=0, steps=0, wall_s=wall_s, records=records))
     return bundle.read_finished(folder)
+
+
+def _first_causes(client: Client, watch: LeakWatch) -> list[Cause]:
+    """Look at the server, and once more with a parameter stated that leaked meanwhile."""
+    with phase("first look"):
+        causes = first_look(client)
+        leak = watch.find()
+    return causes if leak is None else [_cause(leak), *first_look(client)]
+
+
+def _cause(leak: Leak) -> Cause:
+    return Cause(f"state/{LEAKS}", leak.name, leak.line)
+
+
+def _without_leaks(
+    group: CheckGroup, watch: LeakWatch, report: Callable[[list[Cause]], object], client: Client
+) -> Iterator[ServerResult]:
+    """Yield the results of a group. After a leak the group starts again, with the parameter stated:
+    a result that failed only before is listed under the leak."""
+    failing: dict[str, ServerResult] = {}
+    ids = set[str]()
+    while True:
+        for result in group(client):
+            leak = watch.find()
+            if leak is not None and not result.met:
+                failing[result.id] = result.model_copy(update={"cause": f"state/{LEAKS}"})
+            elif result.id not in ids:
+                ids.add(result.id)
+                yield failing[result.id] if result.met and result.id in failing else result
+            if leak is not None:
+                report([_cause(leak)])
+                break
+        else:
+            return
 
 
 def met(checked: Bundle) -> bool:

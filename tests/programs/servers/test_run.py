@@ -37,15 +37,15 @@ def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None
         groups = (lambda client: iter(one_row(client)), partial(check_speed, widths=[1], rounds=1))
         asked = ServerCheck("mine", client, groups)
         done = run_checks(asked, tmp_path / "b", ["x"], lambda result: found.append(result.name))
-    assert found == ["top_k", "1 client"]
+    assert found == ["top_k", "1 client", "leaks"]
     assert met(done)
     write_report([tmp_path / "b"], tmp_path / "r", ["json", "md", "html", "junit"])
     page = (tmp_path / "r" / "servers.md").read_text()
-    assert "2/2 as required on 1 servers" in page
+    assert "3/3 as required on 1 servers" in page
     html = (tmp_path / "r" / "servers.html").read_text()
     assert "top_k 1 at temperature 2" in html
     assert "mine, 1 client: a token with the chain takes" in html
-    assert 'tests="2"' in (tmp_path / "r" / "servers.junit.xml").read_text()
+    assert 'tests="3"' in (tmp_path / "r" / "servers.junit.xml").read_text()
 
 
 @pytest.mark.parametrize(
