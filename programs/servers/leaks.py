@@ -70,9 +70,9 @@ class LeakWatch:
             self._pin(leak.name)
         return leak
 
-    def observe(self) -> Iterator[ServerResult]:
+    def observe(self, client: Client) -> Iterator[ServerResult]:
         """Return the result about all leaks."""
-        yield from observe("state", {NAME: lambda _: self._observed()}, self.client)
+        yield from observe("state", {NAME: lambda _: self._observed()}, client)
 
     def _observed(self) -> Observation:
         if not self._silent:

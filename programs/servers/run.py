@@ -144,8 +144,10 @@ def run_checks(
         watch = LeakWatch(check.client)
         causes = _first_causes(check.client, watch)
         report_causes(causes)
-        groups = [partial(_without_leaks, group, watch, report_causes) for group in check.groups]
-        for group in (*groups, lambda _: watch.observe()):
+        groups: list[CheckGroup] = [
+            partial(_without_leaks, group, watch, report_causes) for group in check.groups
+        ]
+        for group in (*groups, watch.observe):
             for result in group(check.client):
                 if result.group != "endpoint" and not check.client.selects(result.name):
                     continue

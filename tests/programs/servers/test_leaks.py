@@ -66,7 +66,7 @@ def test_a_right_server_leaks_nothing() -> None:
     with fake_client() as client:
         watch = watched(client, [{name: value} for name, value in VALUES.items()])
         assert watch.leaks == []
-        (result,) = watch.observe()
+        (result,) = watch.observe(client)
     assert (result.verdict, result.evidence[:7]) == ("honoured", "1 times")
 
 
