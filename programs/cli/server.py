@@ -10,8 +10,9 @@ import typer
 
 from sampler_parity.harness.cli import options
 from sampler_parity.harness.cli.folders import dated
-from sampler_parity.harness.cli.output import line_target, lines_to, print_line, write_data
+from sampler_parity.harness.cli.output import line_target, lines_to, print_line, warn, write_data
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes import phase
 from sampler_parity.harness.sanitize import limits
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ Remote = Annotated[
 _SPEED = "also measure tokens per second and the time between them, at 1, 8 and 32 clients"
 Speed = Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)]
 
+_SILENCE_S = 4.0  # below the five seconds after which a phase is named once
 _FLAGS = "the flags that set the server's defaults, e.g. '--temp 0.6 --top-k 20'"
 _MODEL_FILE = "its model, whose metadata set defaults: a GGUF file or generation_config.json"
 _GOLDEN = "the server runs golden/model/small.gguf: predict every token"
@@ -118,7 +120,9 @@ def server_check(
     client = Client(address, spoken, model, eos, timeout, only=selected, quick=quick)
     folder = output or dated("server")
     words = ["sampler-parity", *sys.argv[1:]]
-    bundle = run_checks(ServerCheck(dialect, client, groups), folder, words, shown, show_causes)
+    client.traffic.beat = beat = Heartbeat()
+    check = ServerCheck(dialect, client, groups)
+    bundle = run_checks(check, folder, words, beat.shown, show_causes)
     for line in cause_lines(by_cause(bundle)):
         print_line(line)
     print_line(f"server   {required(bundle)}, {client.traffic.requests} requests - {folder}")
@@ -230,8 +234,9 @@ def _checked(name: str, folder: Path, per_chain: int, speed: bool) -> bool:
     real = real_servers()[name]
     with started(real, model_path(GOLDEN)) as address:
         check = check_of_started(real, address, per_chain, speed)
+        check.client.traffic.beat = beat = Heartbeat()
         print_line(f"server   {name} at {address.url}")
-        bundle = run_checks(check, folder, ["sampler-parity", *sys.argv[1:]], shown)
+        bundle = run_checks(check, folder, ["sampler-parity", *sys.argv[1:]], beat.shown)
     seconds = time.monotonic() - start
     print_line(f"server   {name}: {required(bundle)}, {seconds:.0f} s - {folder}")
     return met(bundle)
@@ -246,6 +251,22 @@ def dialect_of(name: str) -> "Dialect":
         close = did_you_mean(name, DIALECTS, {"llama": "llama-server"})
         raise InputError(f"dialect {name!r}", "unknown", close or meant(name, DIALECTS))
     return DIALECTS[name]
+
+
+class Heartbeat:
+    """Print the number of requests on stderr, when no line came for some seconds."""
+
+    def __init__(self) -> None:
+        self._at = time.monotonic()
+
+    def __call__(self, requests: int) -> None:
+        if time.monotonic() - self._at >= _SILENCE_S:
+            self._at = time.monotonic()
+            warn(f"working  {phase.name()}, {requests:,} requests")
+
+    def shown(self, result: "ServerResult") -> None:
+        self._at = time.monotonic()
+        shown(result)
 
 
 def names_of(only: str, dialect: "Dialect") -> frozenset[str]:

@@ -6,7 +6,7 @@ import re
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -32,6 +32,7 @@ class Traffic:
     answers: Counter[str] = field(default_factory=Counter)
     silent: int = 0
     until: float = 0.0
+    beat: Callable[[int], object] = lambda _: None
     log: list[Mapping[str, Any]] = field(default_factory=list)
     pinned: dict[str, Any] = field(default_factory=dict)
     broken: dict[str, tuple[str, Answer]] = field(default_factory=dict)
@@ -159,6 +160,7 @@ class Client:
     def _counted(self, sent: Mapping[str, Any]) -> Iterator[None]:
         """Count a request, and refuse it once the server is silent."""
         self.require_sound()
+        self.traffic.beat(self.traffic.requests)
         self.traffic.requests += 1
         begun = time.monotonic()
         try:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.programs.cli import server
 from sampler_parity.programs.servers.causes import (
     MOST,
     Cause,
@@ -172,3 +173,13 @@ def test_a_name_that_is_no_result_is_refused_with_a_name_that_is() -> None:
 def test_a_lost_filter_is_ignored_also_if_no_seed_repeats() -> None:
     with fake_client(drops("seed")(loses("top_k"))) as client:
         assert "top_k has no effect" in [cause.line for cause in first_look(client)]
+
+
+def test_requests_without_a_result_are_counted_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(server, "warn", said.append)
+    monkeypatch.setattr(server, "_SILENCE_S", 0.0)
+    with fake_client() as client:
+        client.traffic.beat = server.Heartbeat()
+        client.complete("a", {"n_predict": 1})
+    assert said == ["working  , 0 requests"]
