@@ -51,6 +51,7 @@ NAMES = dict(zip("kedsypmxta", (*_ORDER, "temperature", "adaptive_p"), strict=Tr
 _LISTS = {"stop", "samplers", "dry_sequence_breakers", "logit_bias"}
 _WHOLE = {row.name for row in LLAMA.parameters if type(row.default) is int}
 ANYTHING = LLAMA.together["grammar"]
+_DEFAULTS = {row.name: row.default for row in LLAMA.parameters if row.default is not None}
 _OURS = {row.name for row in LLAMA.parameters}
 
 
@@ -218,7 +219,8 @@ def _sampled(known: Sent, prompt: list[int], length: int, n_probs: int, sent: Se
             break
     reply = {"content": text, "tokens": tokens, "stop": True, "stop_type": ended}
     reply |= {"tokens_predicted": len(tokens), "timings": {"predicted_n": len(tokens)}}
-    reply |= {"stopping_word": word, "generation_settings": known, "prompt": sent["prompt"]}
+    reported = _DEFAULTS | known | {name: sent[name] for name in ("grammar",) if name in sent}
+    reply |= {"stopping_word": word, "generation_settings": reported, "prompt": sent["prompt"]}
     reply |= {"tokens_evaluated": len(prompt), "tokens_cached": len(prompt) + len(tokens) - 1}
     reply |= {"has_new_line": "\n" in text, "truncated": False}
     return 200, reply | ({"completion_probabilities": places} if places else {})
