@@ -32,6 +32,7 @@ from sampler_parity.reference.pipelines.common_chain import (
 )
 
 RANDOM = (-1, 2**32 - 1)  # seeds that stand for another one each time
+_OWNERS = {"me": "llama-cpp-python"}  # llama_cpp/server/app.py
 PROGRAM = "the program's default"
 
 
@@ -61,7 +62,10 @@ class ServerDefaults:
             return self.declared.get(row.name) or _of_program(self.family, row)
         if row.name in self.reported:
             return Default(_shortest(self.reported[row.name]), "the default of /props")
-        return None
+        program = _row(self.family, row.name)
+        if program is None or program.default is None or program.default == row.default:
+            return None
+        return Default(program.default, PROGRAM)
 
 
 def defaults_of(
@@ -213,7 +217,7 @@ def _with_default(dialect: Dialect, row: ServerParameter, default: Default) -> D
     if row.effect == "seed":
         dialect = replace(dialect, random=dialect.random and default.value in RANDOM)
     program = _row(dialect.family, row.name) or row
-    changed = replace(row, default=default.value, origin=default.origin)
+    changed = replace(row, default=default.value, origin=default.origin, prompt=program.prompt)
     if row.effect not in ("seed", "length", "shape") and not equal(default.value, program.default):
         if row.alone:
             dialect = replace(dialect, stated={**dialect.stated, row.name: program.default})
@@ -285,7 +289,8 @@ def _program_value(defaults: ServerDefaults, row: ServerParameter) -> Any:
 def _owner(address: Address, seconds: float) -> str:
     """Return the program that /v1/models names as the owner, if documented.toml has it."""
     owner = first_model(json_at(address, "/v1/models", seconds))["owned_by"]
-    return owner if owner in documented() else ""
+    owner = _OWNERS.get(owner, owner)
+    return owner if owner in documented() or owner in DIALECTS else ""
 
 
 def _eos(address: Address, props: Mapping[str, Any], seconds: float) -> int | None:

@@ -25,7 +25,8 @@ class ServerParameter:
     counts, with the fields that let both act. exact: values that the
     engine's oracle.py compares with the reference. span: the least and the largest of those that it
     makes. documented: whether the dialect has it. invalid: "refused", if the server documents that
-    for `beyond`, or for `wrong` without one. origin: what set the default (defaults.py)."""
+    for `beyond`, or for `wrong` without one. prompt: of a penalty, whether tokens of the prompt are
+    documented to count. origin: what set the default (defaults.py)."""
 
     name: str
     effect: str
@@ -44,6 +45,7 @@ class ServerParameter:
     span: list[float] = field(default_factory=list)
     documented: bool = True
     invalid: str = ""
+    prompt: str = ""
     origin: str = ITS_OWN
 
     def at(self, value: Any) -> dict[str, Any]:

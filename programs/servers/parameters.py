@@ -9,6 +9,7 @@ unknown. A verdict is about the visible effect; only the oracle shows that the v
 
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +25,9 @@ from sampler_parity.programs.servers.dialects import (
     ServerParameter,
 )
 from sampler_parity.programs.servers.effects import EFFECTS
+from sampler_parity.programs.servers.fingerprint.counting import COUNTING
+from sampler_parity.programs.servers.fingerprint.trait import LENGTH as COUNTED
+from sampler_parity.programs.servers.fingerprint.trait import Trait
 from sampler_parity.programs.servers.http import ServerFailure
 from sampler_parity.programs.servers.ladders import climb, streamed
 from sampler_parity.programs.servers.observation import Observation, failed, result_of
@@ -37,6 +41,7 @@ from sampler_parity.programs.servers.probe import (
 )
 from sampler_parity.programs.servers.server_record import ServerResult
 
+_HINT = "; pass --flags or --model-file if they set another"
 STATUS_500 = "nonsense is answered with status 500"
 
 
@@ -77,7 +82,7 @@ def check_parameter(
         row = fill(probe, row)
         observed = EFFECTS[row.effect](probe, row)
         if not row.documented:
-            observed = _undocumented(observed)
+            observed = _silent_default(probe, row, observed) or _undocumented(observed)
         elif observed.verdict == "honoured":
             assert observed.answer is not None
             quick = probe.client.quick
@@ -85,6 +90,7 @@ def check_parameter(
             wrong = wrong or _default(probe, row)
             if not quick:
                 wrong = wrong or _null(probe, row) or _dropped(probe, row, silent)
+                wrong = wrong or _counted(probe, row)
                 wrong = wrong or (_nonsense(probe, row, silent) if nonsense else None)
             observed = wrong or observed
     except ServerFailure as failure:
@@ -149,8 +155,36 @@ def _default(probe: Probe, row: ServerParameter) -> Observation | None:
             return Observation("error", line, unstated if unstated.refusal else stated)
         if unstated.text != stated.text:
             line = f"without {row.name} the text is not that of {row.origin} {row.default}"
+            line += _HINT if row.origin == ITS_OWN else ""
             return Observation("other meaning", line, unstated)
     return streamed(probe, row, unstated)
+
+
+def _silent_default(
+    probe: Probe, row: ServerParameter, observed: Observation
+) -> Observation | None:
+    """Require that a penalty outside the dialect has no effect unless a request states it."""
+    stated = row.name in probe.client.dialect.always
+    if observed.verdict != "honoured" or row.effect != "spreads" or stated:
+        return None
+    return _default(probe, replace(row, default=row.default or row.neutral))
+
+
+def _counted(probe: Probe, row: ServerParameter) -> Observation | None:
+    """Require of a penalty that it counts the tokens of the prompt, or that it does not."""
+    trait = next(_traits_of_prompts(probe, row), None) if row.prompt else None
+    if trait is None or trait.value == row.prompt:
+        return None
+    line = f"{row.name}: the prompt {trait.value}, documented is that it {row.prompt}"
+    return Observation("other meaning", f"{line}: {trait.evidence}", trait.answer)
+
+
+def _traits_of_prompts(probe: Probe, row: ServerParameter) -> Iterator[Trait]:
+    """Yield what a penalty counts, of each prompt whose text shows it."""
+    for prompt in PROMPTS:
+        counting = Probe(probe.client, prompt, length=COUNTED, until=probe.until)
+        with suppress(Undetermined):
+            yield COUNTING[f"prompt, for {row.name}"](counting)
 
 
 def _null(probe: Probe, row: ServerParameter) -> Observation | None:

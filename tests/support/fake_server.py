@@ -59,7 +59,7 @@ def answered(sent: Sent) -> Answered:
     """Return llama-server's answer, without `stream`."""
     sent = _in_one_form(sent)
     if "content" in sent:  # /tokenize
-        return 200, {"tokens": _tokens(sent["content"])}
+        return 200, {"tokens": tokens_of(sent["content"])}
     if sent.get("n_cmpl", 1) > 1:
         seeds = [
             {"seed": sent["seed"] + i} if "seed" in sent else {} for i in range(sent["n_cmpl"])
@@ -72,7 +72,7 @@ def answered(sent: Sent) -> Answered:
     known = {k: v for k, v in sent.items() if k in _OURS and k != "json_schema"}
     given = sent["prompt"]
     parts = given if isinstance(given, list) else [given]
-    several = [[one] if isinstance(one, int) else _tokens(str(one)) for one in parts]
+    several = [[one] if isinstance(one, int) else tokens_of(str(one)) for one in parts]
     prompt = [token for tokens in several for token in tokens] or [EOS]
     length = known.pop("n_predict", 16)
     known["n_predict"] = sent.get("n_predict", -1)
@@ -147,12 +147,12 @@ def _in_one_form(sent: Sent) -> Sent:
     if isinstance(biases, dict):
         biases = [[int(token), bias] for token, bias in biases.items()]
     if isinstance(biases, list):
-        named = [([t] if isinstance(t, int) else _tokens(t), bias) for t, bias in biases]
+        named = [([t] if isinstance(t, int) else tokens_of(t), bias) for t, bias in biases]
         sent["logit_bias"] = [[token, bias] for tokens, bias in named for token in tokens]
     return sent
 
 
-def _tokens(prompt: str) -> list[int]:
+def tokens_of(prompt: str) -> list[int]:
     """Return the tokens of a text that the server wrote; other text has one token for each
     character.
     """
@@ -272,6 +272,8 @@ def _streamed(data: Any) -> bytes:
 
     Answers of a proxy keep their parts, or become one part if a fault has changed them.
     """
+    if "choices" in data:
+        return b"data: " + json.dumps(data).encode() + b"\n\ndata: [DONE]\n\n"
     if isinstance(data, list):
         return b"data: null\n\n" + b"".join(_streamed(one) for one in data)
     parts = data.get("parts") or _words(data)
