@@ -16,6 +16,8 @@ from sampler_parity.reference.platforms import on
 
 Key = tuple[str, int]  # a stage: its name, and its number among those of that name
 SEEDS = ("seed", "random_seed")
+_SIZES = {"penalty_last_n", "dry_penalty_last_n"}  # of a memory, that fits no other
+_MEMORY = {"history", "window", "counts"}  # what a stage with other parameters can take over
 _NO_SETTINGS = {"vocab", "model", "n_vocab", *SEEDS}
 
 
@@ -119,16 +121,26 @@ def _sampler(key: Key, owner: Moment, drawing: StageOfApply | None, history: Mom
     stage = owner.stages[key]
     if is_own(stage) or stage.why == UNREPORTED:
         return _AsRecorded(drawing if drawing and stage.why == UNREPORTED else stage)
-    if key in history.stages and history.parameters(key) == owner.parameters(key):
-        state = history.stages[key]
-        stage = state if type(state.earlier) is type(stage.earlier) else stage
-    sampler: Any = stage.earlier
-    sampler = sampler.clone()
+    sampler = _remembering(key, owner, history)
     if drawing is not None and drawing.earlier is not None:
         origin = today(drawing.earlier.clone())
         for name in vars(origin).keys() & {"rng", *SEEDS}:
             setattr(today(sampler), name, getattr(origin, name))
     return sampler
+
+
+def _remembering(key: Key, owner: Moment, history: Moment) -> Any:
+    """Return a sampler of a moment with the memory of another, unless their sizes differ."""
+    sampler: Any = owner.stages[key].earlier
+    sampler = sampler.clone()
+    state: Any = history.stages[key].earlier if key in history.stages else None
+    if type(state) is not type(sampler):
+        return sampler
+    state, parameters, others = state.clone(), owner.parameters(key), history.parameters(key)
+    differing = {name for name, value in parameters.items() if value != others.get(name)}
+    for name in vars(state).keys() & _MEMORY if not differing & _SIZES else ():
+        setattr(sampler, name, getattr(state, name))
+    return sampler if differing else state
 
 
 def today(sampler: Any) -> Any:
