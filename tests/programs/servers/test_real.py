@@ -26,8 +26,18 @@ RANDOM = 3  # results of random requests
 REPORTED = {"vllm": 24}
 # What OpenAI's dialects do not offer.
 OF_OTHER_DIALECTS = {
-    *(f"state/after {kind}" for kind in ("a grammar", "a schema", "two answers")),
+    *(f"state/after {kind}" for kind in ("a grammar", "a schema")),
     *(f"state/every answer: {name}" for name in OF_LLAMA_SERVER),
+}
+
+# What OpenAI's dialects do not expect of each: llama-server's penalties count the prompt, and its
+# usage is that of the first choice. llama-cpp-python has no choices, and cuts streams (finding 58).
+OF_SERVERS = {
+    "llama-server": {"parameter/frequency_penalty", "state/every answer: lengths"},
+    "llama-cpp-python": {
+        *(f"state/{row}" for row in ("4 streams at once", "32 at once", "every answer: counts")),
+        *("state/choices", "state/choices with a seed", "parameter/repeat_penalty"),
+    },
 }
 
 
@@ -86,11 +96,9 @@ def test_openais_dialects_are_spoken_but_for_defaults_of_the_servers_own(
     assert not_offered == OF_OTHER_DIALECTS
     wrong = {id for id, result in results.items() if not result.met} - not_offered
     defaults = {"parameter/temperature", "parameter/top_p"}
-    streams = {"state/4 streams at once", "state/32 at once"}
-    cut = streams if name == "llama-cpp-python" else set()
-    assert wrong == defaults | cut
+    assert wrong == defaults | OF_SERVERS[name]
     assert all("default" in results[id].evidence for id in defaults)
-    more = {"top_k", "min_p", "repeat_penalty"}
+    more = {"top_k", "min_p", "repeat_penalty" if name == "llama-server" else "min_tokens"}
     assert {r.name for r in results.values() if r.verdict == "undocumented"} == more
 
 
