@@ -68,7 +68,9 @@ def attributed(result: ServerResult, causes: Sequence[Cause], dialect: Dialect) 
     sent = json.loads(result.sent)
     sent = sent.get(dialect.group, {}) if dialect.group else sent
     rows, exact = {row.name: row for row in dialect.parameters}, _compares_values(result, dialect)
-    of_parameters = [cause for cause in causes if cause.id == f"parameter/{cause.name}"]
+    # Every request states its length.
+    stated = [row.name for row in dialect.parameters if row.effect != "length"]
+    of_parameters = [cause for cause in causes if cause.name in stated and "leaks" not in cause.id]
     for cause in sorted(of_parameters, key=lambda cause: cause.name == "seed"):
         relies = _drawn(sent) if cause.name == "seed" else _relies(sent, rows[cause.name], exact)
         if relies:

@@ -50,7 +50,7 @@ class _Ladder:
     probe: Probe
     alone: dict[str, list[Answer]]
     unset: dict[str, set[str]]
-    lost: dict[str, tuple[int, Answer]] = field(default_factory=dict)
+    lost: dict[str, tuple[str, Answer]] = field(default_factory=dict)
 
 
 def rungs(most: int) -> list[int]:
@@ -66,10 +66,12 @@ def _ladder(most: int, client: Client) -> Observation:
     alone = {name: answers for name, answers in alone.items() if answers}
     unset = {name: _unset(probe, rows[name]) for name in alone}
     ladder = _Ladder(probe, alone, unset)
+    if not alone:
+        return Observation("skipped", "the texts show no parameter, so none can be lost")
     reached, why = 1, ""
-    for n in rungs(most) if ladder.alone else ():
+    for n in rungs(most):
         try:
-            _climb(ladder, rows, n)
+            _climb(ladder, rows, n, reached)
         except ServerFailure as failure:
             if n <= _ANSWERED:
                 raise
@@ -83,16 +85,14 @@ def _observed(ladder: _Ladder, reached: int, why: str) -> Observation:
     if not ladder.lost:
         names = ", ".join(ladder.alone)
         return Observation("honoured", f"up to {reached} at once, each with its own {names}{why}")
-    lines = [
-        f"{name} is lost from {n} requests in flight on, right with {n // 2}"
-        for name, (n, _) in ladder.lost.items()
-    ]
-    n, example = next(iter(ladder.lost.values()))
-    return Observation("other meaning", "; ".join(lines) + why, example, {"from": float(n)})
+    lines = [f"{name} is lost from {rung}" for name, (rung, _) in ladder.lost.items()]
+    _, example = next(iter(ladder.lost.values()))
+    return Observation("other meaning", "; ".join(lines) + why, example)
 
 
-def _climb(ladder: _Ladder, rows: dict[str, ServerParameter], n: int) -> None:
-    """Ask n clients about each parameter that is not lost yet. Raises ServerFailure."""
+def _climb(ladder: _Ladder, rows: dict[str, ServerParameter], n: int, before: int) -> None:
+    """Ask n clients about each parameter that is not lost yet. before: the rung before. Raises
+    ServerFailure."""
     for name in sorted(ladder.alone, key=lambda name: rows[name].effect in _OF_TEMPERATURE):
         alone, relies = ladder.alone[name], rows[name].effect in _OF_TEMPERATURE
         if name in ladder.lost or (relies and "temperature" in ladder.lost):
@@ -100,7 +100,7 @@ def _climb(ladder: _Ladder, rows: dict[str, ServerParameter], n: int) -> None:
         wants = [alone[i % len(alone)] for i in range(n)]
         pairs = _at_once(ladder.probe, wants)
         if (example := _lost(rows[name].effect, pairs, ladder.unset[name])) is not None:
-            ladder.lost[name] = n, example
+            ladder.lost[name] = f"{n} requests in flight on, right with {before}", example
 
 
 def _alone(probe: Probe, row: ServerParameter) -> list[Answer]:

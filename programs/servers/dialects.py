@@ -21,13 +21,12 @@ class ServerParameter:
     it. default: as documented; None: none is. beyond: a value that the documentation does not
     allow, bound: the nearest that it does. also: further fields that it needs. alone: its neutral
     value would take the effect of others, too. ladder: further values, each with another text than
-    the one before. same: pairs of values with one meaning.
-
-    pair: two elements of a list whose order counts, with the fields that let both act. exact: values
-    that the engine's oracle.py compares with the reference. span: the least and the largest of
-    those that it makes. documented: whether the dialect has it. invalid: "refused", if the server documents that
-    for `beyond`, or for `wrong` without one. prompt: of a penalty, whether tokens of the prompt are
-    documented to count. origin: what set the default (defaults.py)."""
+    the one before. same: pairs of values with one meaning. pair: two elements of a list whose order
+    counts, with the fields that let both act. exact: values that the engine's oracle.py compares
+    with the reference. span: the least and the largest of those that it makes. documented: whether
+    the dialect has it. invalid: "refused", if the server documents that for `beyond`, or for
+    `wrong` without one. prompt: of a penalty, whether tokens of the prompt are documented to count.
+    origin: what set the default (defaults.py)."""
 
     name: str
     effect: str

@@ -108,7 +108,7 @@ def made(
     )
 
 
-CAUSES = [Cause(f"parameter/{name}", name, "") for name in ("seed", "top_p")]
+CAUSES = [Cause(f"parameter/{name}", name, "") for name in ("seed", "top_p", "max_tokens")]
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ CAUSES = [Cause(f"parameter/{name}", name, "") for name in ("seed", "top_p")]
         ('{"top_p": 0.5, "seed": 1}', "parameter/top_p"),
         ('{"top_p": 1.0, "seed": 1}', "parameter/seed"),  # what it is without the parameter
         ('{"top_p": 1.0, "seed": 1, "temperature": 0}', ""),
-        ('{"temperature": 2.0}', ""),
+        ('{"temperature": 2.0, "max_tokens": 24}', ""),
         ("", ""),
     ],
 )

@@ -115,6 +115,12 @@ def test_a_parameter_that_no_request_has_is_not_called_lost_among_many() -> None
     assert result(drops("seed")(answered), 4, few).verdict == "honoured"
 
 
+def test_the_rung_before_is_named_and_a_server_without_effects_is_not_judged() -> None:
+    line = "logit_bias is lost from 6 requests in flight on, right with 4"
+    assert result_of_busy(Busy("logit_bias", 5), "logit_bias", most=6).evidence == line
+    assert result(drops("logit_bias")(answered), 4, dialect_of("logit_bias")).verdict == "skipped"
+
+
 def test_a_server_that_refuses_the_last_rung_is_not_accused() -> None:
     done = result_of_busy(Busy("", 33), "top_p", most=40)
     assert done.verdict == "honoured"
