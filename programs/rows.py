@@ -29,6 +29,13 @@ COMMANDS = (
         "upgrade", 100, CHECK_MINE, "Compare two versions of an engine on your settings.", _CLI
     ),
     CommandRow(
+        "settings",
+        105,
+        CHECK_MINE,
+        "Show the chain of samplers that an engine builds from your settings.",
+        _CLI,
+    ),
+    CommandRow(
         "redact", 110, CHECK_MINE, "Write the verdicts of a recording without its tokens.", _CLI
     ),
     CommandRow("server", 160, CHECK_MINE, "Servers: what one does with each parameter.", _CLI),

@@ -61,7 +61,6 @@ PACKAGES = (
     "maintenance.rows",
     "programs.servers",
     "programs.recording",
-    "programs.differences",
     "programs.upgrade",
     "programs.pages",
     "programs.cli",

@@ -1,0 +1,89 @@
+"""The answer about settings: a chain by stages, and notes about the rest; as lines and data."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from sampler_parity.harness.sanitize.printable import one_line
+from sampler_parity.harness.strict import Strict, StrictFigures
+from sampler_parity.reference.random import DEFAULT_SEED
+
+NoteKind = Literal["refused", "unknown", "inert", "changed", "foreign", "unread"]
+_LONGEST = 160  # characters of a value, and of a line of names
+
+
+class Note(Strict):
+    """A setting that is not simply a value of a stage.
+
+    refused: the engine does not take the request. unknown: no name of the engine. inert: without
+    effect in this chain. changed: the engine uses another value or order. foreign: a name of
+    another program. unread: not shown here.
+    """
+
+    kind: NoteKind
+    name: str
+    text: str
+
+    @property
+    def line(self) -> str:
+        return f"{self.kind:<8} {one_line(self.name, _LONGEST)}: {one_line(self.text, 400)}"
+
+
+class Value(StrictFigures):
+    """A parameter of a stage. setting: the user's name for it. source: request, flag, model, engine
+    or default."""
+
+    name: str
+    value: Any
+    setting: str
+    source: str
+
+
+class Stage(Strict):
+    """A sampler of the chain. idle: why it does nothing; empty if it does something."""
+
+    sampler: str
+    values: list[Value]
+    idle: str = ""
+
+    def at(self, name: str) -> Any:
+        """Return the value of a parameter; None if the stage has none of this name."""
+        return next((value.value for value in self.values if value.name == name), None)
+
+
+class SettingsAnswer(Strict):
+    """The chain that an engine builds from settings. sources: the files, and what each holds."""
+
+    schema_version: Literal[1] = 1
+    engine: str
+    release: str
+    sources: list[str]
+    stages: list[Stage]
+    notes: list[Note]
+
+    @property
+    def complete(self) -> bool:
+        """Return whether everything was read, and has an effect or is neutral."""
+        return not any(note.kind != "changed" for note in self.notes)
+
+
+def lines(answer: SettingsAnswer) -> Iterator[str]:
+    """Yield the answer for a person."""
+    yield f"chain    {answer.engine} {answer.release}, {len(answer.stages)} stages: " + ", ".join(
+        answer.sources
+    )
+    for number, stage in enumerate(answer.stages, start=1):
+        values = ", ".join(_value(value) for value in stage.values)
+        idle = f"; does nothing: {stage.idle}" if stage.idle else ""
+        yield f"{number:<8} {stage.sampler:<11} {values}{idle}".rstrip()
+    yield from note_lines(answer.notes)
+
+
+def note_lines(notes: Iterable[Note]) -> Iterator[str]:
+    """Yield a line for each note, refused settings first."""
+    order = NoteKind.__args__  # type: ignore[attr-defined]
+    yield from (note.line for note in sorted(notes, key=lambda note: order.index(note.kind)))
+
+
+def _value(value: Value) -> str:
+    text = "random" if value.setting == "seed" and value.value == DEFAULT_SEED else str(value.value)
+    return f"{value.name} {one_line(text, _LONGEST)} ({value.source})"
