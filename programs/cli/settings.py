@@ -36,11 +36,11 @@ def settings_command(
     bad input.
     """
     from sampler_parity.programs.settings.answer import lines
+    from sampler_parity.programs.settings.chain import answer_of
     from sampler_parity.programs.settings.files import read_source
-    from sampler_parity.programs.settings.llama import llama_answer
 
     sources = [read_source(path, release) for path in files]
-    result = llama_answer(sources, release)
+    result = answer_of(sources, release)
     if json is not None:
         write_data(json, result.model_dump_json(indent=2))
     with lines_to(line_target(json)):

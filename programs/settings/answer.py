@@ -85,5 +85,10 @@ def note_lines(notes: Iterable[Note]) -> Iterator[str]:
 
 
 def _value(value: Value) -> str:
-    text = "random" if value.setting == "seed" and value.value == DEFAULT_SEED else str(value.value)
-    return f"{value.name} {one_line(text, _LONGEST)} ({value.source})"
+    return f"{value.name} {shown_value(value.setting, value.value)} ({value.source})"
+
+
+def shown_value(setting: str, value: Any) -> str:
+    """Return a value as text; llama.cpp draws a seed that is none."""
+    random = setting == "seed" and value == DEFAULT_SEED
+    return "random" if random else one_line(str(value), _LONGEST)

@@ -1,8 +1,8 @@
-"""Read facts.toml: what an engine calls its sampling parameters, release by release."""
+"""Read facts.toml: what an engine calls its sampling parameters, and the chains that it builds."""
 
 import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal
@@ -11,39 +11,53 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.reference.chronology import NEWEST, check_known, order
 from sampler_parity.reference.errors import ChainError
 
+LLAMA = "llama-server"
 Kind = Literal["number", "integer", "boolean", "texts", "samplers", "letters", "biases"]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A sampling parameter, by its name in a request. model: its key in general.sampling of a GGUF
-    file. clamp: a server moves a value to the nearest of these bounds. least, most: it refuses a
-    value beyond. in_request: whether a request may have it. aliases: of its name in a request."""
+    """A sampling parameter by its name in a request. setting: llama-server's name for it, if it is
+    another. model: its key in general.sampling of a GGUF file. clamp: a server moves a value to the
+    nearest of these bounds. least, most: it refuses a value beyond. since, until: releases that
+    have it; request_since: in requests. earlier: another default, until a release."""
 
     name: str
     type: Kind
     default: Any = None
-    flags: tuple[str, ...] = ()
+    setting: str = ""
+    flags: Sequence[str] = ()
     model: str = ""
-    clamp: tuple[float, ...] = ()
+    clamp: Sequence[float] = ()
     least: float | None = None
     most: float | None = None
-    in_request: bool = True
+    flag_only: bool = False
+    since: str = ""
+    until: str = ""
+    request_since: str = ""
+    earlier: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
 class Release:
-    """The facts of one release of llama.cpp. stages: of each sampler's name. letters: the name by
-    its letter. spellings: the name by every spelling of a start flag. behaviours: in force."""
+    """The facts of an engine, of llama.cpp of one release. stages: of each sampler's name. letters:
+    the name by its letter. spellings: the name by every spelling of a start flag. behaviours: in
+    force. chains: of an engine with fixed ones, each with the setting that selects it."""
 
+    engine: str
     name: str
     parameters: dict[str, Parameter]
-    default_order: tuple[str, ...]
-    stages: dict[str, str]
-    letters: dict[str, str]
-    spellings: dict[str, str]
-    flags: dict[str, str]
-    behaviours: frozenset[str]
+    stages: Mapping[str, str] = field(default_factory=dict)
+    letters: Mapping[str, str] = field(default_factory=dict)
+    spellings: Mapping[str, str] = field(default_factory=dict)
+    flags: Mapping[str, str] = field(default_factory=dict)
+    behaviours: frozenset[str] = frozenset()
+    chains: Sequence[Mapping[str, Any]] = ()
+
+    def default(self, setting: str) -> Any:
+        """Return the default of a setting by llama-server's name; None without one."""
+        rows = (row for row in self.parameters.values() if setting in (row.setting, row.name))
+        return next((row.default for row in rows), None)
 
 
 @cache
@@ -52,89 +66,79 @@ def facts() -> dict[str, Any]:
 
 
 @cache
-def release_facts(release: str = NEWEST) -> Release:
-    """Return the facts of a release. Raises InputError for one between two that differ."""
+def engine_facts(engine: str, release: str = NEWEST) -> Release:
+    """Return the facts of an engine, and of llama.cpp those of a release. Raises InputError."""
+    if engine == LLAMA:
+        return replace(_at(_observed(release)), name=release)
+    table = facts()["engines"][engine]
+    parameters = {name: Parameter(name, **row) for name, row in table["parameters"].items()}
+    return Release(engine, table["version"], parameters, chains=table["chains"])
+
+
+@cache
+def _at(release: str) -> Release:
     table = facts()["llama"]
-    observed = _observed(release)
-    samplers = {k: v for k, v in table["samplers"].items() if _holds(v, observed)}
-    behaviours = frozenset(k for k, v in table["behaviours"].items() if _holds(v, observed))
+    samplers = _holding(table["samplers"], release)
     parameters = {
-        name: _parameter(name, row, observed)
-        for name, row in table["parameters"].items()
-        if _holds(row, observed)
+        name: _parameter(name, row, release)
+        for name, row in _holding(table["parameters"], release).items()
     }
-    further = {k: v["name"] for k, v in table["flags"].items() if _holds(v, observed)}
+    flags = {flag: row.name for row in parameters.values() for flag in row.flags}
+    order_of_release = next(row["samplers"] for row in table["orders"] if _holds(row, release))
+    parameters["samplers"] = replace(parameters["samplers"], default=order_of_release)
+    derived = "any_spelling" in _holding(table["behaviours"], release)
     return Release(
-        release,
+        LLAMA,
+        "",
         parameters,
-        next(tuple(row["samplers"]) for row in table["orders"] if _holds(row, observed)),
         {name: row["stage"] for name, row in samplers.items()},
         {row["letter"]: name for name, row in samplers.items()},
-        dict(_spellings(samplers, "any_spelling" in behaviours)),
-        {flag: row.name for row in parameters.values() for flag in row.flags} | further,
-        behaviours,
+        dict(_spellings(samplers, derived)),
+        flags | {k: v["name"] for k, v in _holding(table["flags"], release).items()},
+        frozenset(_holding(table["behaviours"], release)),
     )
 
 
 def _observed(release: str) -> str:
-    """Return the observed release that has the same facts. Raises InputError."""
+    """Return the observed release with the same facts. Raises InputError if two may have them."""
     try:
         check_known(release)
     except ChainError as error:
         raise InputError(f"release {release}", str(error), "write b4753 or v0.5.0") from None
-    names = facts()["llama"]["observed"]
-    before = [name for name in names if order(name) <= order(release)]
-    after = [name for name in names if order(name) > order(release)]
-    if order(before[-1]) < order(release) and after and _differ(before[-1], after[0]):
-        problem = f"the parameters changed after {before[-1]} and by {after[0]}"
-        raise InputError(f"release {release}", problem, f"name {before[-1]} or {after[0]}")
-    return str(before[-1])
+    names: list[str] = facts()["llama"]["observed"]
+    before = [name for name in names if order(name) <= order(release)][-1]
+    after = next((name for name in names if order(name) >= order(release)), before)
+    if _at(before) != _at(after):
+        problem = f"the parameters changed after {before} and by {after}"
+        raise InputError(f"release {release}", problem, f"name {before} or {after}")
+    return before
 
 
-def _differ(old: str, new: str) -> bool:
-    """Return whether a fact ends with `old` or begins with `new`."""
-    return any(
-        row.get("until") == old or row.get("since") == new for row in _rows(facts()["llama"])
-    )
+def _holding(rows: Mapping[str, Any], release: str) -> dict[str, Any]:
+    return {name: row for name, row in rows.items() if _holds(row, release)}
 
 
-def _rows(value: Any) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        yield value
-    for item in value.values() if isinstance(value, dict) else value:
-        if isinstance(item, dict | list):
-            yield from _rows(item)
-
-
-def _holds(row: dict[str, Any], release: str) -> bool:
+def _holds(row: Mapping[str, Any], release: str) -> bool:
     since, until = row.get("since", release), row.get("until", release)
     return order(since) <= order(release) <= order(until)
 
 
 def _parameter(name: str, row: dict[str, Any], release: str) -> Parameter:
-    earlier = row.get("earlier", {})
-    default = earlier["default"] if earlier and _holds(earlier, release) else row.get("default")
-    since = row.get("request_since", release)
-    return Parameter(
-        name,
-        row["type"],
-        default,
-        tuple(row.get("flags", ())),
-        row.get("model", ""),
-        tuple(row.get("clamp", ())),
-        row.get("least"),
-        row.get("most"),
-        not row.get("flag_only") and order(since) <= order(release),
-    )
+    """Return a parameter with what a release has of it."""
+    parameter = Parameter(name, **row)
+    if parameter.earlier and _holds(parameter.earlier, release):
+        parameter = replace(parameter, default=parameter.earlier["default"])
+    if parameter.request_since and order(release) < order(parameter.request_since):
+        parameter = replace(parameter, flag_only=True)
+    return parameter
 
 
 def _spellings(samplers: dict[str, Any], derived: bool) -> Iterator[tuple[str, str]]:
     """Yield every spelling of a sampler and its name. derived: with - for _ or without either."""
     for name, row in samplers.items():
-        yield name, name
-        if derived:
-            yield from ((name.replace("_", mark), name) for mark in ("-", ""))
-        else:
-            yield from ((alias, name) for alias in row.get("aliases", ()))
+        marks = (
+            [name.replace("_", mark) for mark in ("-", "")] if derived else row.get("aliases", [])
+        )
+        yield from ((spelling, name) for spelling in (name, *marks))
     if derived:
         yield from (("nucleus", "top_p"), ("temp", "temperature"), ("typ", "typ_p"))

@@ -13,7 +13,7 @@ from sampler_parity.harness.files import open_file, read_file
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.limits import json_of, shallow
 from sampler_parity.harness.sanitize.near import did_you_mean
-from sampler_parity.programs.settings.facts import facts, release_facts
+from sampler_parity.programs.settings.facts import LLAMA, engine_facts, facts
 from sampler_parity.programs.settings.source import Source
 
 STDIN = Path("-")
@@ -64,7 +64,7 @@ def source_of_json(path: Path, data: Any) -> Source:
         first = next(iter(data))
         fix = did_you_mean(first, table["parameters"]) or _FIX
         raise InputError(path, f"{first[:60]}: no setting of llama-server", fix)
-    return Source(str(path), "a request of llama-server", "request", "llama-server", data)
+    return Source(str(path), "a request of llama-server", "request", LLAMA, data)
 
 
 def _all_fields() -> set[str]:
@@ -83,7 +83,7 @@ def _of_props(path: Path, defaults: dict[str, Any]) -> Source:
             [bias.get("token"), bias.get("bias")] if isinstance(bias, dict) else bias
             for bias in biases
         ]
-    return Source(str(path), "the defaults of a server", "server", "llama-server", taken)
+    return Source(str(path), "the defaults of a server", "server", LLAMA, taken)
 
 
 def _of_model(path: Path, release: str) -> Source:
@@ -92,7 +92,7 @@ def _of_model(path: Path, release: str) -> Source:
 
     try:
         reader = BoundedReader(path)
-        rows = release_facts(release).parameters.values()
+        rows = engine_facts(LLAMA, release).parameters.values()
         keys = {row.name: f"general.sampling.{row.model}" for row in rows if row.model}
         fields = {name: reader.get_field(key) for name, key in keys.items()}
         values = {name: field.contents() for name, field in fields.items() if field is not None}
@@ -100,11 +100,11 @@ def _of_model(path: Path, release: str) -> Source:
         raise InputError(path, f"not a readable GGUF file: {error}", _FIX) from None
     if isinstance(order := values.get("samplers"), str):
         values["samplers"] = order.split(";")
-    counts = "model_defaults" in release_facts(release).behaviours
+    counts = "model_defaults" in engine_facts(LLAMA, release).behaviours
     title = (
         "defaults of a model" if counts else "defaults of a model, which this release passes over"
     )
-    return Source(str(path), title, "model", "llama-server", values if counts else {})
+    return Source(str(path), title, "model", LLAMA, values if counts else {})
 
 
 def _of_text(path: Path, content: bytes, release: str) -> Source:
@@ -113,7 +113,7 @@ def _of_text(path: Path, content: bytes, release: str) -> Source:
         words = shlex.split(content.decode(), comments=True)
     except ValueError as error:
         raise InputError(path, f"neither JSON nor start flags: {error}", _FIX) from None
-    flags = release_facts(release).flags
+    flags = engine_facts(LLAMA, release).flags
     if not any(_FLAG.match(word) for word in words):
         raise InputError(path, "holds no settings", _FIX)
     values: dict[str, Any] = {}
@@ -123,7 +123,7 @@ def _of_text(path: Path, content: bytes, release: str) -> Source:
             _add_flag(path, values, flag, flags[flag], value, release)
         elif suggestion := did_you_mean(flag, flags):
             unknown[flag] = f"no sampling flag of llama.cpp {release}; {suggestion}"
-    return Source(str(path), "start flags", "flag", "llama-server", values, unknown)
+    return Source(str(path), "start flags", "flag", LLAMA, values, unknown)
 
 
 def _pairs(words: list[str]) -> Iterator[tuple[str, str]]:
@@ -137,7 +137,7 @@ def _add_flag(
     path: Path, values: dict[str, Any], flag: str, name: str, text: str, release: str
 ) -> None:
     """Add the value of a flag. Raises InputError for one that lacks a value or has no number."""
-    kind = release_facts(release).parameters[name].type
+    kind = engine_facts(LLAMA, release).parameters[name].type
     if kind == "boolean":
         values[name] = True
     elif kind == "texts":

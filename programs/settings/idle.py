@@ -4,9 +4,8 @@ import operator
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from sampler_parity.programs.settings.answer import Note, Stage, Value
+from sampler_parity.programs.settings.answer import Note, Stage, Value, shown_value
 from sampler_parity.programs.settings.facts import Release, facts
-from sampler_parity.programs.settings.values import seed_text
 
 _COMPARE = {
     "<=": operator.le,
@@ -15,11 +14,7 @@ _COMPARE = {
     "<": operator.lt,
     ">": operator.gt,
 }
-_SELECT = {"greedy", "dist", "adaptive_p", "mirostat", "mirostat_v2"}
-_NEEDS_OTHERS = {  # with one candidate left they change nothing
-    "penalties", "dry", "top_n_sigma", "top_k", "tail_free", "typical_p", "top_p", "min_p", "xtc",
-    "temp", "temp_ext", "softmax",
-}  # fmt: skip
+_SELECTS = {"mirostat", "ignore_eos", "penalize_nl"}  # they choose a chain, or are in no stage
 
 
 def with_idle(stages: Sequence[Stage], release: Release) -> list[Stage]:
@@ -27,21 +22,18 @@ def with_idle(stages: Sequence[Stage], release: Release) -> list[Stage]:
     marked: list[Stage] = []
     single = ""
     for stage in stages:
-        reason = _neutral(stage, release)
-        if single and stage.sampler in _NEEDS_OTHERS:
-            reason = single
-        marked.append(stage.model_copy(update={"idle": reason}))
+        filters = stage.sampler in facts()["neutral"] and stage.sampler != "logit_bias"
+        idle = single if single and filters else _neutral(stage, release)
+        marked.append(stage.model_copy(update={"idle": idle}))
         single = single or _single(stage)
     return marked
 
 
 def _neutral(stage: Stage, release: Release) -> str:
     """Return the values that make a stage do nothing; "" if they do not."""
-    if stage.sampler == "top_n_sigma" and "sigma_alone" in release.behaviours:
-        return ""
-    if stage.at("bans"):
-        return ""
-    for group in facts()["neutral"].get(stage.sampler, ()):
+    alone = stage.sampler == "top_n_sigma" and "sigma_alone" in release.behaviours
+    groups = [] if alone or stage.at("bans") else facts()["neutral"].get(stage.sampler, [])
+    for group in groups:
         if all(_COMPARE[sign](stage.at(name), bound) for name, sign, bound in group):
             return ", ".join(f"{name} is {stage.at(name)}" for name, _, _ in group)
     return ""
@@ -60,91 +52,66 @@ def _single(stage: Stage) -> str:
 def inert_notes(
     stages: Sequence[Stage], values: Mapping[str, Any], release: Release
 ) -> Iterator[Note]:
-    """Yield a note for each setting of the user without effect. One is not noted whose value would
-    have none in any chain."""
-    for name in values:
-        if name == "samplers":
-            yield from _replaced_order(stages, values)
+    """Yield a note for each setting of the user without effect; none for a value that would have
+    none in any chain."""
+    for name, value in values.items():
+        if value == release.default(name) or name in _SELECTS:
             continue
-        users = [stage for stage in stages if any(v.setting == name for v in stage.values)]
-        if reason := _why_inert(name, users, stages, values, release):
-            text = f"{_text(name, values[name])} has no effect: {reason}"
+        if reason := _why_inert(name, stages, values, release):
+            text = f"{shown_value(name, value)} has no effect: {reason}"
             yield Note(kind="inert", name=name, text=text)
 
 
 def _why_inert(
-    name: str,
-    users: Sequence[Stage],
-    stages: Sequence[Stage],
-    values: Mapping[str, Any],
-    release: Release,
+    name: str, stages: Sequence[Stage], values: Mapping[str, Any], release: Release
 ) -> str:
     """Return why a setting has no effect; "" if it has one, or is neutral by its value."""
-    parameter = release.parameters[name]
-    if values[name] == parameter.default or name in ("mirostat", "ignore_eos"):
-        return ""
-    if name == "min_keep" and any(not stage.idle for stage in users):
-        return ""
+    if name == "samplers":
+        return "mirostat is set" if values.get("mirostat") else ""
     if name == "temperature" and any(stage.sampler == "greedy" for stage in stages):
         return ""
+    users = [stage for stage in stages if any(v.setting == name for v in stage.values)]
     if not users:
-        return _missing(name, values, release)
+        return _unused(name, values, release)
     if all(stage.idle for stage in users):
         idle = users[0]
-        return "" if _is_cause(name, idle) else f"{idle.sampler} does nothing, {idle.idle}"
+        return "" if _causes(name, idle) else f"{idle.sampler} does nothing, {idle.idle}"
     return _of_seed(stages) if name == "seed" else ""
 
 
-def _missing(name: str, values: Mapping[str, Any], release: Release) -> str:
+def _unused(name: str, values: Mapping[str, Any], release: Release) -> str:
     """Return that no stage reads the setting; "" if it would be neutral there."""
-    stages = facts()["stages"]
-    available = {*release.stages.values(), "mirostat", "mirostat_v2"}
-    readers = [
-        sampler for sampler in stages if sampler in available and name in stages[sampler].values()
-    ]
-    if not readers or _alone_neutral(name, readers[0], values, release):
-        return ""
-    return f"the chain has no {' or '.join(readers)}"
-
-
-def _alone_neutral(name: str, sampler: str, values: Mapping[str, Any], release: Release) -> bool:
-    """Return whether a stage with the user's values does nothing because of this one."""
-    rows = facts()["stages"][sampler].items()
-    stage = Stage(
-        sampler=sampler,
-        values=[
-            Value(
-                name=key,
-                value=values.get(setting, release.parameters[setting].default),
-                setting=setting,
-                source="",
-            )
-            for key, setting in rows
-            if setting in release.parameters
-        ],
+    used = {*release.stages.values(), "mirostat", "mirostat_v2"}
+    used |= {sampler for chain in release.chains for sampler in chain["stages"]}
+    table = facts()["stages"]
+    readers = [sampler for sampler in table if sampler in used and name in table[sampler].values()]
+    if not readers:
+        return f"no stage of {release.engine} reads it"
+    return (
+        "" if _is_neutral(name, readers[0], values, release) else f"the chain has no {readers[0]}"
     )
-    idle = _neutral(stage, release)
-    return bool(idle) and _is_cause(name, stage.model_copy(update={"idle": idle}))
 
 
-def _is_cause(name: str, stage: Stage) -> bool:
+def _is_neutral(name: str, sampler: str, values: Mapping[str, Any], release: Release) -> bool:
+    """Return whether a stage with the user's values would do nothing because of this one."""
+    rows = {
+        key: (s, values.get(s, release.default(s))) for key, s in facts()["stages"][sampler].items()
+    }
+    parameters = [
+        Value(name=key, value=value, setting=setting, source="")
+        for key, (setting, value) in rows.items()
+    ]
+    stage = Stage(sampler=sampler, values=parameters)
+    return _causes(name, stage.model_copy(update={"idle": _neutral(stage, release)}))
+
+
+def _causes(name: str, stage: Stage) -> bool:
     """Return whether the value of a setting keeps the stage from doing anything."""
-    causes = {v.setting for v in stage.values if f"{v.name} is " in stage.idle}
-    return name in causes
+    return any(v.setting == name and f"{v.name} is " in stage.idle for v in stage.values)
 
 
 def _of_seed(stages: Sequence[Stage]) -> str:
-    draws = [stage for stage in stages if any(v.setting == "seed" for v in stage.values)]
-    drawing = [stage for stage in draws if not stage.idle]
-    before = [single for stage in stages if (single := _single(stage)) and not stage.idle]
-    only_selects = all(stage.sampler in _SELECT for stage in drawing)
-    return f"{before[0]}" if before and only_selects else ""
-
-
-def _replaced_order(stages: Sequence[Stage], values: Mapping[str, Any]) -> Iterator[Note]:
-    if values.get("mirostat"):
-        yield Note(kind="inert", name="samplers", text="the order has no effect: mirostat is set")
-
-
-def _text(name: str, value: Any) -> str:
-    return seed_text(value) if name == "seed" else str(value)
+    """Return why no stage draws among several candidates; "" if one does."""
+    drawing = [stage for stage in stages if stage.sampler == "xtc" and not stage.idle]
+    reasons = [single for stage in stages if not stage.idle and (single := _single(stage))]
+    return reasons[0] if reasons and not drawing else ""

@@ -1,25 +1,15 @@
 """Read the values of settings as llama.cpp's programs do: types, bounds, names of samplers."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from sampler_parity.harness.sanitize.near import meant
 from sampler_parity.programs.settings.answer import Note, NoteKind
-from sampler_parity.programs.settings.facts import Parameter, Release
-from sampler_parity.reference.random import DEFAULT_SEED
+from sampler_parity.programs.settings.facts import Parameter, Release, facts
 
-_EXPECTED = {
-    "number": "a number",
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "texts": "a list of at least one text",
-    "samplers": "a list of names",
-    "letters": "letters",
-    "biases": "a list of pairs of a token and a number",
-}
 _INT32 = 1 << 31
 
 
@@ -40,7 +30,7 @@ class ValueReader:
     def read(self, parameter: Parameter, value: Any) -> Any:
         """Return the value that counts; None if the parameter keeps its default."""
         try:
-            typed = self._readers[parameter.type](self, parameter, value)
+            typed = getattr(self, f"_{parameter.type}")(parameter, value)
         except _WrongTypeError:
             return self._wrong_type(parameter, value)
         if typed is None or parameter.type not in ("number", "integer"):
@@ -54,14 +44,14 @@ class ValueReader:
         return behaviour in self.release.behaviours
 
     def _wrong_type(self, parameter: Parameter, value: Any) -> None:
-        written, fix = _type_of(value), f"write {_EXPECTED[parameter.type]}"
+        written, fix = _type_of(value), f"write {facts()['types'][parameter.type]}"
         if self._has("strict_types") or self.flags or parameter.type == "texts":
             answers = "does not start" if self.flags else "answers 400"
             self.note("refused", parameter.name, f"{written}: the server {answers}; {fix}")
-            return None
+            return
         text = f"{written}: the server uses its default; {fix}"
         self.note("changed", parameter.name, text)
-        return None
+        return
 
     def _number(self, parameter: Parameter, value: Any) -> float | None:
         if not isinstance(value, int | float):
@@ -75,7 +65,7 @@ class ValueReader:
         number = self._number(parameter, value)
         if number is None:
             return None
-        whole = math.trunc(value)
+        whole = int(value)
         if whole != value:
             self.note("changed", parameter.name, f"{value} counts as {whole}")
         if parameter.name == "seed":
@@ -165,7 +155,7 @@ class ValueReader:
             return None
         return value
 
-    def _clamped(self, name: str, value: float, clamp: tuple[float, ...]) -> float:
+    def _clamped(self, name: str, value: float, clamp: Sequence[float]) -> float:
         least, most = clamp
         inside = type(value)(min(max(value, least), most))
         if inside != value:
@@ -185,20 +175,6 @@ class ValueReader:
                 usable = value > 0 and np.isfinite(np.float32(1) / np.float32(value))
             return "" if usable else "must be above 0, with a finite reciprocal"
         return ""
-
-    _readers: dict[str, Callable[..., Any]] = {
-        "number": _number,
-        "integer": _integer,
-        "boolean": _boolean,
-        "texts": _texts,
-        "samplers": _samplers,
-        "letters": _letters,
-        "biases": _biases,
-    }
-
-
-def seed_text(seed: int) -> str:
-    return "random" if seed == DEFAULT_SEED else str(seed)
 
 
 def _token(text: str) -> int | str:

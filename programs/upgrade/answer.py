@@ -19,7 +19,8 @@ _LONGEST = 120  # characters of a value or message
 class UpgradeAnswer(Strict):
     """The changes for a chain. refused: cases that both versions refused. cases: the others.
     shifts: all that differ. first: one at the earliest stage. distribution_changed: beyond
-    rounding. left_out: settings that were not compared. between: the newest version known to be as
+    rounding. left_out: settings without effect, or not read. mapping: how the chains that both make
+    of the settings differ. between: the newest version known to be as
     the old one, and the oldest known to differ."""
 
     schema_version: Literal[1] = 1
@@ -36,13 +37,17 @@ class UpgradeAnswer(Strict):
     distribution_changed: bool
     shifts: list[Shift]
     left_out: list[str] = []
+    mapping: list[str] = []
     between: list[str] = []
     show: str = ""
 
 
-def answer(cases: Sequence[StagesCase], old: Backend, new: Backend) -> UpgradeAnswer:
-    """Ask both versions all cases. Raises InputError if both refuse each."""
-    compared = [compare(case, old, new) for case in cases]
+def answer(
+    cases: Sequence[StagesCase], later: Sequence[StagesCase], old: Backend, new: Backend
+) -> UpgradeAnswer:
+    """Ask both versions all cases. later: the same with the chain of the new version. Raises
+    InputError if both refuse each."""
+    compared = [compare(a, old, new, b) for a, b in zip(cases, later, strict=True)]
     refused = [outcome for outcome in compared if isinstance(outcome, str)]
     shifts = [outcome for outcome in compared if isinstance(outcome, Shift)]
     if len(refused) == len(cases):
@@ -67,11 +72,18 @@ def answer(cases: Sequence[StagesCase], old: Backend, new: Backend) -> UpgradeAn
 
 
 def lines(upgrade: UpgradeAnswer) -> Iterator[str]:
-    """Yield the answer for a person, in at most five lines."""
+    """Yield the answer for a person: five lines, and those about the settings."""
+    yield from _about_cases(upgrade)
+    yield from [f"mapping  {'; '.join(upgrade.mapping)}"] if upgrade.mapping else []
+    yield from upgrade.left_out
+
+
+def _about_cases(upgrade: UpgradeAnswer) -> Iterator[str]:
     first = upgrade.first
     refused = f", {upgrade.refused:,} refused by both" if upgrade.refused else ""
     if first is None:
-        yield f"change   no: {upgrade.cases:,} cases are identical, to the bit{refused}"
+        read = " change in what was read" if upgrade.left_out else ""
+        yield f"change   no{read}: {upgrade.cases:,} cases are identical, to the bit{refused}"
         return
     after = " after {} and by {}".format(*upgrade.between) if upgrade.between else ""
     yield f"change   yes{after}: {len(upgrade.shifts):,} of {upgrade.cases:,} cases differ{refused}"

@@ -4,7 +4,7 @@ Versions come from registered builds and packages.toml, or from `pip index versi
 One that is missing is fetched when it is asked; one that cannot be fetched is passed over.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sampler_parity.harness.backends import environments, installing, registry
 from sampler_parity.harness.backends.engines import ENGINES
@@ -19,20 +19,27 @@ from sampler_parity.programs.upgrade.compare import Shift, compare, version_of
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.releases import CHANGES
 
+CaseOf = Callable[[StagesCase, str], StagesCase]
 
-def bisected(cases: Sequence[StagesCase], old: str, new: str) -> list[str]:
+
+def bisected(
+    cases: Sequence[StagesCase], old: str, new: str, case_of: CaseOf = lambda case, _: case
+) -> list[str]:
     """Return the newest version known to be as the old one, and the oldest known to differ. cases:
-    that differ between both ends; one change made them differ. Raises InputError."""
+    that differ between both ends; one change made them differ. case_of: returns a case with the
+    chain of a version. Raises InputError."""
     versions, low, first = [old, *between(old, new), new], 0, version_of(old)
     # versions[low] is as the old one, and the last one differs.
     while low < len(versions) - 2:
         middle = (low + len(versions) - 1) // 2
         try:
             version = version_of(_made(versions[middle]))
+            later = [case_of(case, versions[middle]) for case in cases]
         except InputError:
             del versions[middle]
             continue
-        if any(isinstance(compare(case, first, version), Shift) for case in cases):
+        compared = (compare(a, first, version, b) for a, b in zip(cases, later, strict=True))
+        if any(isinstance(shift, Shift) for shift in compared):
             del versions[middle + 1 :]
         else:
             low = middle

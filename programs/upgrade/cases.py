@@ -28,10 +28,14 @@ _BUILT_IN = ("bpe", "spm")  # for a chain that reads a vocabulary, where the use
 _TEXTS, _TOKENS, _VALUES = 16, 64, 4_000_000  # of a recording, at most; values of a text
 
 
-def generated(path: Path, chain: ChainSpec, vocab: str = "") -> list[StagesCase]:
-    """Return the cases of a chain. path: of the settings. Raises InputError."""
-    chains = {"own": seeded(chain)} | ({"other": seeded(chain, 1)} if is_seeded(chain) else {})
-    names = [vocab] if vocab else _BUILT_IN if _reads_vocab(chain) else [""]
+def generated(
+    path: Path, chain: ChainSpec, vocab: str = "", later: ChainSpec | None = None
+) -> list[StagesCase]:
+    """Return the cases of a chain. path: of the settings. later: the chain of the new version, if
+    it differs; the cases suit both. Raises InputError."""
+    both = [*chain, *(later or [])]
+    chains = {"own": seeded(chain)} | ({"other": seeded(chain, 1)} if is_seeded(both) else {})
+    names = [vocab] if vocab else _BUILT_IN if _reads_vocab(both) else [""]
     return [case for name in names for case in _on_vocab(path, chains, name)]
 
 

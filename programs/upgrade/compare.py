@@ -1,6 +1,7 @@
 """Ask two versions the same case, and find the first stage at which they differ."""
 
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from itertools import takewhile
 
 import numpy as np
@@ -47,22 +48,27 @@ def version_of(name: str, timeout_s: float = 60.0) -> Backend:
     return started
 
 
-def compare(case: StagesCase, old: Backend, new: Backend) -> Shift | str | None:
-    """Return the first difference; None if there is none, a reason if both refuse the case."""
-    prepared = prepare(case)
-    mine, its = (_asked(prepared, version) for version in (old, new))
+def compare(
+    case: StagesCase, old: Backend, new: Backend, later: StagesCase | None = None
+) -> Shift | str | None:
+    """Return the first difference; None if there is none, a reason if both refuse the case. later:
+    the case with the chain of the new version, if it differs."""
+    cases = (case, later or case)
+    prepared, changed = map(prepare, cases)
+    mine, its = _asked(prepared, old), _asked(changed, new)
     if not isinstance(mine, str) and not isinstance(its, str):
-        return _first(prepared, mine, its)
+        return _first(prepared, changed, mine, its)
     if isinstance(mine, str) and isinstance(its, str):
         return its
     refusing = old if isinstance(mine, str) else new
+    case = cases[refusing is new]
     prefixes = (
         case.model_copy(update={"chain": case.chain[:n]}) for n in range(1, len(case.chain))
     )
     answered = takewhile(lambda c: not isinstance(_asked(prepare(c), refusing), str), prefixes)
     stage = sum(1 for _ in answered)  # the first refused prefix ends with the refused stage
     first, second = (side if isinstance(side, str) else "answers" for side in (mine, its))
-    return _shift(prepared, 0, stage, "answer", first, second, True, 1.0)
+    return _shift(prepare(case), 0, stage, "answer", first, second, True, 1.0)
 
 
 def _asked(prepared: Prepared, version: Backend) -> Stages | str:
@@ -77,8 +83,10 @@ def _asked(prepared: Prepared, version: Backend) -> Stages | str:
     return [[got.copy() for got in stages] for stages in ran.stages]
 
 
-def _first(prepared: Prepared, old: Stages, new: Stages) -> Shift | None:
-    both = [[*zip(*pair, strict=True)] for pair in zip(old, new, strict=True)]
+def _first(prepared: Prepared, changed: Prepared, old: Stages, new: Stages) -> Shift | None:
+    pairs = _aligned(prepared, changed)
+    steps = zip(old, new, strict=True)
+    both = [[(before[i], after[j]) for i, j in pairs] for before, after in steps]
     places = ((i, j) for i, step in enumerate(both) for j in range(len(step)))
     position = next(((i, j) for i, j in places if not identical(*both[i][j])), None)
     if position is None:
@@ -86,10 +94,19 @@ def _first(prepared: Prepared, old: Stages, new: Stages) -> Shift | None:
     ends = [step[-1] for step in both]
     parted = next((i for i, (a, b) in enumerate(ends) if a.token != b.token), None)
     last = len(ends) if parted is None else parted + 1  # later histories differ
-    seeded, n = is_seeded(prepared.chain), len(prepared.rows[0])
+    seeded, n = is_seeded(changed.chain), len(prepared.rows[0])
     distance = max(_distance(*pair, n, seeded) for pair in ends[:last])
     what = difference_of(*both[position[0]][position[1]])
-    return _shift(prepared, *position, *what, parted is not None, distance)
+    step, stage = position[0], pairs[position[1]][1]
+    return _shift(changed, step, stage, *what, parted is not None, distance)
+
+
+def _aligned(prepared: Prepared, changed: Prepared) -> list[tuple[int, int]]:
+    """Return the stages that both chains have, by their positions in each, and the last of both."""
+    old, new = ([name for stage in side.chain for name in stage] for side in (prepared, changed))
+    blocks = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
+    pairs = [(block.a + i, block.b + i) for block in blocks for i in range(block.size)]
+    return list(dict.fromkeys([*pairs, (len(old) - 1, len(new) - 1)]))
 
 
 def _shift(

@@ -1,65 +1,115 @@
-"""Read the settings of a user: a chain as suites write it, or a request of llama-server."""
+"""Read the settings of a user as the versions of an upgrade do: a chain as suites write it, or what
+the command `settings` reads."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.limits import json_of, shallow
-from sampler_parity.harness.sanitize.near import meant
-from sampler_parity.harness.strict import first_mistake
-from sampler_parity.programs.servers.dialects import DIALECTS
-from sampler_parity.programs.servers.oracle.samplers import NOT_SAMPLING, params_of
-from sampler_parity.reference import ChainError
-from sampler_parity.reference.pipelines.common_chain import default_chain
-from sampler_parity.reference.random import DEFAULT_SEED
-
-# Fields of a request that are no settings of a chain, and no parameters of the dialect.
-_NOT_SETTINGS = {
-    "prompt",
-    "messages",
-    "model",
-    "stream",
-    "cache_prompt",
-    "id_slot",
-    "return_tokens",
-}
-_LEFT_OUT = {"grammar", "json_schema"}  # of a request, but of no chain
+from sampler_parity.harness.strict import first_mistake, like
+from sampler_parity.programs.settings.answer import SettingsAnswer, note_lines
+from sampler_parity.programs.settings.chain import answer_of, chain_spec
+from sampler_parity.programs.settings.files import read_source
+from sampler_parity.programs.upgrade.cases import seeded
+from sampler_parity.reference.chronology import NEWEST, parted
 
 
-def chain_of(path: Path) -> tuple[ChainSpec, list[str]]:
-    """Return the chain of a file of JSON or TOML, and the settings left out. Raises InputError."""
+@dataclass(frozen=True)
+class UserSettings:
+    """path: of the file. vocab: a GGUF file, for the tokens that ignore_eos bans; "" for ours."""
+
+    path: Path
+    vocab: str = ""
+    answers: dict[str, SettingsAnswer] = field(default_factory=dict)  # by backend, when asked
+
+    @cached_property
+    def literal(self) -> ChainSpec | None:
+        """Return the chain if the file has one as suites write it. Raises InputError."""
+        data = _data(self.path)
+        if isinstance(data, dict) and "chain" not in data:
+            return None
+        try:
+            chain = data["chain"] if isinstance(data, dict) else data
+            return TypeAdapter(ChainSpec).validate_python(chain)
+        except ValidationError as error:
+            raise InputError(self.path, f"chain: {first_mistake(error)}") from None
+
+    def answer(self, name: str) -> SettingsAnswer:
+        """Return what the release of a backend makes of the settings. Raises InputError."""
+        if name not in self.answers:
+            self.answers[name] = self._read(name)
+        return self.answers[name]
+
+    def _read(self, name: str) -> SettingsAnswer:
+        release = _release_of(name)
+        result = answer_of([read_source(self.path, release)], release)
+        refused = next((note for note in result.notes if note.kind == "refused"), None)
+        if refused is not None:
+            raise InputError(self.path, f"{refused.name}: {refused.text}", f"{name} has no answer")
+        return result
+
+    def chain(self, name: str) -> ChainSpec:
+        """Return the chain of a backend. Raises InputError."""
+        if self.literal is not None:
+            return self.literal
+        return chain_spec(self.answer(name), read_vocab(vocab_path(self.vocab or "bpe")))
+
+    def case_of(self, case: StagesCase, first: str, name: str) -> StagesCase:
+        """Return a case of the backend `first` with the chain of another one."""
+        shift = int(case.chain != seeded(self.chain(first)))
+        return like(case, chain=seeded(self.chain(name), shift))
+
+    def notes(self, *names: str) -> list[str]:
+        """Return what a version does not read, or what has no effect there, a line each."""
+        if self.literal is not None:
+            return []
+        notes = [note for name in names for note in self.answer(name).notes]
+        return [*dict.fromkeys(note_lines(note for note in notes if note.kind != "changed"))]
+
+
+def _data(path: Path) -> Any:
+    """Return the data of TOML or JSON; an empty table for settings of another form."""
     content = read_file(path, limits.TOML)
+    if path.suffix == ".toml":
+        return toml_of(path, content)
+    if content.lstrip()[:1] not in (b"{", b"["):
+        return {}
     try:
-        data = toml_of(path, content) if path.suffix == ".toml" else shallow(json_of(content))
-        if not isinstance(data, dict) or "chain" in data:
-            chain, left_out = data["chain"] if isinstance(data, dict) else data, []
-        else:
-            chain, left_out = _of_request(path, data), sorted(data.keys() & _LEFT_OUT)
-        return TypeAdapter(ChainSpec).validate_python(chain), left_out
-    except ValidationError as error:
-        raise InputError(path, f"chain: {first_mistake(error)}") from None
-    except (ChainError, TypeError, ValueError, OverflowError) as error:
-        fix = "write a chain, or a request of llama-server, as .json or .toml"
-        raise InputError(path, f"holds no settings: {error}", fix) from None
+        return shallow(json_of(content))
+    except ValueError as error:
+        raise InputError(path, f"not JSON: {error}", "correct the syntax there") from None
 
 
-def _of_request(path: Path, data: dict[str, Any]) -> ChainSpec:
-    """Return the chain that llama-server makes of a request's body."""
-    parameters = {row.name for row in DIALECTS["llama-server"].parameters} | NOT_SAMPLING
-    for name in data.keys() - parameters - _NOT_SETTINGS:
-        raise InputError(path, f"{name}: not a parameter of llama-server", meant(name, parameters))
-    used = {k: v for k, v in data.items() if k in parameters - NOT_SAMPLING - _LEFT_OUT}
-    if isinstance(biases := used.get("logit_bias"), dict):
-        used["logit_bias"] = [[int(token), bias] for token, bias in biases.items()]
-    if used.get("seed", 0) < 0:
-        used["seed"] = DEFAULT_SEED
-    chain = default_chain(params_of(used, read_vocab(vocab_path("bpe"))), n_vocab=0)
-    for stage in chain:
-        stage.get("mirostat", {}).pop("n_vocab", None)  # that of each row
-    return chain
+def _release_of(name: str) -> str:
+    """Return the release of llama.cpp that a backend is; the newest for another engine."""
+    target = registry.references([name], "own")[name]
+    return parted(target)[0] if target else NEWEST
+
+
+def differences(old: ChainSpec, new: ChainSpec) -> list[str]:
+    """Return how the chains of two versions differ: stages of one, and values of both."""
+    sides = [
+        {name: values for stage in chain for name, values in stage.items()} for chain in (old, new)
+    ]
+    before, after = sides
+    lacking = [f"{name} only in the old chain" for name in before if name not in after]
+    further = [f"{name} only in the new chain" for name in after if name not in before]
+    return [*lacking, *further, *_other_values(before, after)]
+
+
+def _other_values(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
+    for name, values in before.items():
+        for key, value in values.items():
+            if name in after and after[name].get(key) != value:
+                yield f"{name}.{key} {value} -> {after[name].get(key)}"

@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.programs.upgrade.cases import generated, seeded
-from sampler_parity.programs.upgrade.settings import chain_of
+from sampler_parity.programs.upgrade.settings import UserSettings
 from sampler_parity.reference.random import DEFAULT_SEED
 
 
@@ -49,15 +49,13 @@ def test_a_request_of_llama_server_becomes_its_chain(tmp_path: Path) -> None:
     path = tmp_path / "request.json"
     request = {"prompt": "a", "temperature": 0.5, "top_k": 5, "samplers": ["top_k", "temperature"]}
     path.write_text(json.dumps(request | {"seed": 3, "logit_bias": {"5": 1.0}}))
-    assert chain_of(path) == (
-        [
-            {"logit_bias": {"logit_bias": [[5, 1.0]]}},
-            {"top_k": {"k": 5}},
-            {"temp_ext": {"temp": 0.5, "delta": 0.0, "exponent": 1.0}},
-            {"dist": {"seed": 3}},
-        ],
-        [],
-    )
+    assert UserSettings(path).chain("reference") == [
+        {"logit_bias": {"logit_bias": [[5, 1.0]]}},
+        {"top_k": {"k": 5}},
+        {"temp_ext": {"temp": 0.5, "delta": 0.0, "exponent": 1.0}},
+        {"dist": {"seed": 3}},
+    ]
+    assert UserSettings(path).notes("reference") == []
 
 
 @pytest.mark.parametrize(
@@ -70,12 +68,12 @@ def test_a_request_of_llama_server_becomes_its_chain(tmp_path: Path) -> None:
 )
 def test_a_chain_may_be_toml_or_json(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
-    assert chain_of(tmp_path / name) == ([{"top_k": {"k": 5}}], [])
+    assert UserSettings(tmp_path / name).chain("reference") == [{"top_k": {"k": 5}}]
 
 
 def test_the_defaults_of_llama_server_are_settings(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
-    chain, _ = chain_of(tmp_path / "a.json")
+    chain = UserSettings(tmp_path / "a.json").chain("reference")
     names = [name for stage in chain for name in stage]
     assert names[:3] == ["penalties", "dry", "top_n_sigma"]
     assert names[-1] == "dist"
