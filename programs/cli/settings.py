@@ -10,17 +10,11 @@ from sampler_parity.harness.cli.output import line_target, lines_to, print_line,
 
 def settings_command(
     files: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FILE...", help="a request, start flags, /props, a GGUF file; -: standard input"
-        ),
+        list[Path], typer.Argument(metavar="FILE...", help="of settings; -: standard input")
     ],
     release: Annotated[
         str, typer.Option("--as", metavar="RELEASE", help="of llama.cpp: b4753, v0.5.0")
     ] = "v0.5.0",
-    strict: Annotated[
-        bool, typer.Option(help="exit with 1 if anything is unread or has no effect")
-    ] = False,
     json: Annotated[
         Path | None, typer.Option(help="write the answer to this file; -: print it alone")
     ] = None,
@@ -30,21 +24,17 @@ def settings_command(
     Examples:
       sampler-parity settings request.json
       sampler-parity settings request.json flags.txt model.gguf --as b6673
-      sampler-parity settings - --strict --json chain.json
+      sampler-parity settings - --json chain.json
 
-    Exit status: 0 the chain is printed; 1 with --strict, if a setting is unread or has no effect; 2
-    bad input.
+    Exit status: 0 the chain is printed; 2 bad input.
     """
     from sampler_parity.programs.settings.answer import lines
     from sampler_parity.programs.settings.chain import answer_of
     from sampler_parity.programs.settings.files import read_source
 
-    sources = [read_source(path, release) for path in files]
-    result = answer_of(sources, release)
+    result = answer_of([read_source(path, release) for path in files], release)
     if json is not None:
         write_data(json, result.model_dump_json(indent=2))
     with lines_to(line_target(json)):
         for line in lines(result):
             print_line(line)
-    if strict and not result.complete:
-        raise typer.Exit(1)

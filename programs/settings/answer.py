@@ -1,14 +1,14 @@
 """The answer about settings: a chain by stages, and notes about the rest; as lines and data."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.strict import Strict, StrictFigures
 from sampler_parity.reference.random import DEFAULT_SEED
 
 NoteKind = Literal["refused", "unknown", "inert", "changed", "foreign", "unread"]
-_LONGEST = 160  # characters of a value, and of a line of names
+_LONGEST = 160  # characters of a value or name
 
 
 class Note(Strict):
@@ -16,21 +16,16 @@ class Note(Strict):
 
     refused: the engine does not take the request. unknown: no name of the engine. inert: without
     effect in this chain. changed: the engine uses another value or order. foreign: a name of
-    another program. unread: not shown here.
-    """
+    another program. unread: not shown here."""
 
     kind: NoteKind
     name: str
     text: str
 
-    @property
-    def line(self) -> str:
-        return f"{self.kind:<8} {one_line(self.name, _LONGEST)}: {one_line(self.text, 400)}"
-
 
 class Value(StrictFigures):
-    """A parameter of a stage. setting: the user's name for it. source: request, flag, model, engine
-    or default."""
+    """A parameter of a stage. setting: llama-server's name for it. source: request, flag, model,
+    server or default."""
 
     name: str
     value: Any
@@ -60,19 +55,14 @@ class SettingsAnswer(Strict):
     stages: list[Stage]
     notes: list[Note]
 
-    @property
-    def complete(self) -> bool:
-        """Return whether everything was read, and has an effect or is neutral."""
-        return not any(note.kind != "changed" for note in self.notes)
-
 
 def lines(answer: SettingsAnswer) -> Iterator[str]:
     """Yield the answer for a person."""
-    yield f"chain    {answer.engine} {answer.release}, {len(answer.stages)} stages: " + ", ".join(
-        answer.sources
-    )
+    begun = f"chain    {answer.engine} {answer.release}, {len(answer.stages)} stages"
+    yield f"{begun}: {', '.join(answer.sources)}"
     for number, stage in enumerate(answer.stages, start=1):
-        values = ", ".join(_value(value) for value in stage.values)
+        pairs = [(value, shown_value(value.setting, value.value)) for value in stage.values]
+        values = ", ".join(f"{value.name} {text} ({value.source})" for value, text in pairs)
         idle = f"; does nothing: {stage.idle}" if stage.idle else ""
         yield f"{number:<8} {stage.sampler:<11} {values}{idle}".rstrip()
     yield from note_lines(answer.notes)
@@ -80,12 +70,9 @@ def lines(answer: SettingsAnswer) -> Iterator[str]:
 
 def note_lines(notes: Iterable[Note]) -> Iterator[str]:
     """Yield a line for each note, refused settings first."""
-    order = NoteKind.__args__  # type: ignore[attr-defined]
-    yield from (note.line for note in sorted(notes, key=lambda note: order.index(note.kind)))
-
-
-def _value(value: Value) -> str:
-    return f"{value.name} {shown_value(value.setting, value.value)} ({value.source})"
+    order = get_args(NoteKind)
+    for note in sorted(notes, key=lambda note: order.index(note.kind)):
+        yield f"{note.kind:<8} {one_line(note.name, _LONGEST)}: {one_line(note.text, 400)}"
 
 
 def shown_value(setting: str, value: Any) -> str:

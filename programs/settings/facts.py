@@ -5,25 +5,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.reference.chronology import NEWEST, check_known, order
 from sampler_parity.reference.errors import ChainError
 
 LLAMA = "llama-server"
-Kind = Literal["number", "integer", "boolean", "texts", "samplers", "letters", "biases"]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A sampling parameter by its name in a request. setting: llama-server's name for it, if it is
-    another. model: its key in general.sampling of a GGUF file. clamp: a server moves a value to the
-    nearest of these bounds. least, most: it refuses a value beyond. since, until: releases that
-    have it; request_since: in requests. earlier: another default, until a release."""
+    """A sampling parameter by its name in a request. type: a key of [types]. setting: its name in
+    llama-server. model: its key in general.sampling of a GGUF file. clamp: a server moves a value
+    into these bounds. least, most: it refuses a value beyond. fixed: no user sets it."""
 
     name: str
-    type: Kind
+    type: str
     default: Any = None
     setting: str = ""
     flags: Sequence[str] = ()
@@ -31,33 +29,36 @@ class Parameter:
     clamp: Sequence[float] = ()
     least: float | None = None
     most: float | None = None
-    flag_only: bool = False
-    since: str = ""
-    until: str = ""
-    request_since: str = ""
-    earlier: Mapping[str, Any] | None = None
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
 class Release:
     """The facts of an engine, of llama.cpp of one release. stages: of each sampler's name. letters:
     the name by its letter. spellings: the name by every spelling of a start flag. behaviours: in
-    force. chains: of an engine with fixed ones, each with the setting that selects it."""
+    force. chains: of an engine with fixed ones, each with the setting that selects it. order:
+    stages by the numbers of an order. fields: names without effect on a chain."""
 
     engine: str
     name: str
-    parameters: dict[str, Parameter]
+    parameters: Mapping[str, Parameter]
+    fields: Sequence[str]
     stages: Mapping[str, str] = field(default_factory=dict)
     letters: Mapping[str, str] = field(default_factory=dict)
     spellings: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, str] = field(default_factory=dict)
     behaviours: frozenset[str] = frozenset()
     chains: Sequence[Mapping[str, Any]] = ()
+    order: Sequence[Sequence[str]] = ()
 
     def default(self, setting: str) -> Any:
         """Return the default of a setting by llama-server's name; None without one."""
-        rows = (row for row in self.parameters.values() if setting in (row.setting, row.name))
-        return next((row.default for row in rows), None)
+        return self.parameters[name].default if (name := self.own_name(setting)) else None
+
+    def own_name(self, setting: str) -> str:
+        """Return the engine's name of a setting by llama-server's; "" without one."""
+        rows = self.parameters.values()
+        return next((row.name for row in rows if setting == (row.setting or row.name)), "")
 
 
 @cache
@@ -72,30 +73,40 @@ def engine_facts(engine: str, release: str = NEWEST) -> Release:
         return replace(_at(_observed(release)), name=release)
     table = facts()["engines"][engine]
     parameters = {name: Parameter(name, **row) for name, row in table["parameters"].items()}
-    return Release(engine, table["version"], parameters, chains=table["chains"])
+    rest = {key: table[key] for key in ("chains", "order") if key in table}
+    return Release(engine, table["version"], parameters, table["fields"], **rest)
 
 
 @cache
 def _at(release: str) -> Release:
     table = facts()["llama"]
-    samplers = _holding(table["samplers"], release)
+    rows, samplers, flags, behaviours = (
+        {name: row for name, row in table[key].items() if _holds(row, release)}
+        for key in ("parameters", "samplers", "flags", "behaviours")
+    )
+    known = Parameter.__dataclass_fields__.keys()
     parameters = {
-        name: _parameter(name, row, release)
-        for name, row in _holding(table["parameters"], release).items()
+        name: Parameter(name, **{key: row[key] for key in row if key in known})
+        for name, row in rows.items()
     }
-    flags = {flag: row.name for row in parameters.values() for flag in row.flags}
-    order_of_release = next(row["samplers"] for row in table["orders"] if _holds(row, release))
-    parameters["samplers"] = replace(parameters["samplers"], default=order_of_release)
-    derived = "any_spelling" in _holding(table["behaviours"], release)
+    names = next(row["samplers"] for row in table["orders"] if _holds(row, release))
+    parameters["samplers"] = replace(parameters["samplers"], default=names)
+    if "context_is_minus_one" in behaviours and "dry_penalty_last_n" in parameters:
+        counted = replace(parameters["dry_penalty_last_n"], default=-1)
+        parameters["dry_penalty_last_n"] = counted
+    chains = [row for row in table["chains"] if row.get("if", "") in {"", *behaviours}]
     return Release(
         LLAMA,
         "",
         parameters,
+        table["request"]["fields"],
         {name: row["stage"] for name, row in samplers.items()},
         {row["letter"]: name for name, row in samplers.items()},
-        dict(_spellings(samplers, derived)),
-        flags | {k: v["name"] for k, v in _holding(table["flags"], release).items()},
-        frozenset(_holding(table["behaviours"], release)),
+        dict(_spellings(samplers, "any_spelling" in behaviours)),
+        {flag: row.name for row in parameters.values() for flag in row.flags}
+        | {flag: row["name"] for flag, row in flags.items()},
+        frozenset(behaviours),
+        chains,
     )
 
 
@@ -114,31 +125,17 @@ def _observed(release: str) -> str:
     return before
 
 
-def _holding(rows: Mapping[str, Any], release: str) -> dict[str, Any]:
-    return {name: row for name, row in rows.items() if _holds(row, release)}
-
-
 def _holds(row: Mapping[str, Any], release: str) -> bool:
     since, until = row.get("since", release), row.get("until", release)
     return order(since) <= order(release) <= order(until)
 
 
-def _parameter(name: str, row: dict[str, Any], release: str) -> Parameter:
-    """Return a parameter with what a release has of it."""
-    parameter = Parameter(name, **row)
-    if parameter.earlier and _holds(parameter.earlier, release):
-        parameter = replace(parameter, default=parameter.earlier["default"])
-    if parameter.request_since and order(release) < order(parameter.request_since):
-        parameter = replace(parameter, flag_only=True)
-    return parameter
-
-
 def _spellings(samplers: dict[str, Any], derived: bool) -> Iterator[tuple[str, str]]:
     """Yield every spelling of a sampler and its name. derived: with - for _ or without either."""
     for name, row in samplers.items():
-        marks = (
-            [name.replace("_", mark) for mark in ("-", "")] if derived else row.get("aliases", [])
+        marks = [name.replace("_", mark) for mark in ("-", "")]
+        yield from (
+            (text, name) for text in (name, *(marks if derived else row.get("aliases", ())))
         )
-        yield from ((spelling, name) for spelling in (name, *marks))
     if derived:
         yield from (("nucleus", "top_p"), ("temp", "temperature"), ("typ", "typ_p"))

@@ -1,7 +1,8 @@
 """Read the values of settings as llama.cpp's programs do: types, bounds, names of samplers."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,192 +12,165 @@ from sampler_parity.programs.settings.answer import Note, NoteKind
 from sampler_parity.programs.settings.facts import Parameter, Release, facts
 
 _INT32 = 1 << 31
+_FLOAT32 = float(np.finfo(np.float32).max)
+_TYPES = {bool: "true or false", int: "a number", float: "a number", str: "a text"}
+_TYPES |= {list: "a list", dict: "a table"}
 
 
-class _WrongTypeError(Exception):
-    """The value has another type than the parameter."""
+class _Unused(Exception):  # noqa: N818 - an answer, not a failure
+    """The parameter keeps its default. args: the kind of a note, and its text."""
 
 
+@dataclass
 class ValueReader:
-    """Reads the values of one source. notes: about the values read until now.
+    """Reads values. flags: of start flags or of a model, which no server bounds."""
 
-    flags: the values are those of start flags or of a model, which no server bounds."""
-
-    def __init__(self, release: Release, flags: bool = False) -> None:
-        self.release = release
-        self.flags = flags
-        self.notes: list[Note] = []
+    release: Release
+    flags: bool = False
+    notes: list[Note] = field(default_factory=list)
 
     def read(self, parameter: Parameter, value: Any) -> Any:
         """Return the value that counts; None if the parameter keeps its default."""
         try:
             typed = getattr(self, f"_{parameter.type}")(parameter, value)
-        except _WrongTypeError:
-            return self._wrong_type(parameter, value)
-        if typed is None or parameter.type not in ("number", "integer"):
-            return typed
-        return self._bounded(parameter, typed)
+            numeric = parameter.type in ("number", "integer")
+            return self._bounded(parameter, typed) if numeric else typed
+        except _Unused as reason:
+            self._note(reason.args[0], parameter.name, reason.args[1])
 
-    def note(self, kind: NoteKind, name: str, text: str) -> None:
+    def _note(self, kind: NoteKind, name: str, text: str) -> None:
         self.notes.append(Note(kind=kind, name=name, text=text))
 
     def _has(self, behaviour: str) -> bool:
         return behaviour in self.release.behaviours
 
-    def _wrong_type(self, parameter: Parameter, value: Any) -> None:
-        written, fix = _type_of(value), f"write {facts()['types'][parameter.type]}"
-        if self._has("strict_types") or self.flags or parameter.type == "texts":
-            answers = "does not start" if self.flags else "answers 400"
-            self.note("refused", parameter.name, f"{written}: the server {answers}; {fix}")
-            return
-        text = f"{written}: the server uses its default; {fix}"
-        self.note("changed", parameter.name, text)
-        return
+    def _refused(self, text: str) -> _Unused:
+        answers = "does not start" if self.flags else "answers 400"
+        return _Unused("refused", text.replace("{}", f"the server {answers}"))
 
-    def _number(self, parameter: Parameter, value: Any) -> float | None:
+    def _wrong_type(self, parameter: Parameter, value: Any) -> _Unused:
+        fix = f"write {facts()['types'][parameter.type]}"
+        if self._has("strict_types") or self.flags or parameter.type == "texts":
+            return self._refused(f"{_type(value)}: {{}}; {fix}")
+        return _Unused("changed", f"{_type(value)}: the server uses its default; {fix}")
+
+    def _number(self, parameter: Parameter, value: Any) -> float:
         if not isinstance(value, int | float):
-            raise _WrongTypeError
-        if not abs(value) <= float(np.finfo(np.float32).max):
-            self.note("unread", parameter.name, "beyond float32; the default stands here")
-            return None
+            raise self._wrong_type(parameter, value)
+        if not abs(value) <= _FLOAT32:
+            raise _Unused("unread", "beyond float32; the default stands here")
         return float(value)
 
-    def _integer(self, parameter: Parameter, value: Any) -> int | None:
-        number = self._number(parameter, value)
-        if number is None:
-            return None
-        whole = int(value)
-        if whole != value:
-            self.note("changed", parameter.name, f"{value} counts as {whole}")
-        if parameter.name == "seed":
-            return whole % (1 << 32)
-        if not -_INT32 <= whole < _INT32:
-            self.note("unread", parameter.name, "beyond 32 bits; the default stands here")
-            return None
-        return whole
+    def _integer(self, parameter: Parameter, value: Any) -> int:
+        number, seed = self._number(parameter, value), parameter.name == "seed"
+        counts = int(value) % (1 << 32) if seed else int(value)
+        if int(value) != number:
+            self._note("changed", parameter.name, f"{value} counts as {counts}")
+        if not seed and not -_INT32 <= counts < _INT32:
+            raise _Unused("unread", "beyond 32 bits; the default stands here")
+        return counts
 
-    def _boolean(self, parameter: Parameter, value: Any) -> bool:
-        if not isinstance(value, bool):
-            raise _WrongTypeError
+    def _boolean(self, parameter: Parameter, value: Any) -> Any:
+        return self._if(isinstance(value, bool), parameter, value)
+
+    def _texts(self, parameter: Parameter, value: Any) -> Any:
+        usable = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        return self._if(usable and bool(value or self.flags), parameter, value)
+
+    def _order(self, parameter: Parameter, value: Any) -> Any:
+        numbers = range(len(self.release.order))
+        usable = isinstance(value, list) and all(type(i) is int and i in numbers for i in value)
+        return self._if(usable, parameter, value)
+
+    def _if(self, usable: bool, parameter: Parameter, value: Any) -> Any:
+        if not usable:
+            raise self._wrong_type(parameter, value)
         return value
 
-    def _texts(self, parameter: Parameter, value: Any) -> list[str]:
-        filled = isinstance(value, list) and (value or self.flags)
-        if not filled or not all(isinstance(item, str) for item in value):
-            raise _WrongTypeError
-        return list(value)
-
-    def _samplers(self, parameter: Parameter, value: Any) -> list[str] | None:
+    def _samplers(self, parameter: Parameter, value: Any) -> list[str]:
         if isinstance(value, str) and self._has("letters"):
             return self._letters(parameter, value)
         if not isinstance(value, list):
-            text = f"{_type_of(value)}, not a list: the default order stands"
-            self.note("changed", parameter.name, text)
-            return None
-        if not all(isinstance(item, str) for item in value):
+            raise _Unused("changed", f"{_type(value)}: the default order stands; write a list")
+        names = [name for name in value if isinstance(name, str)]
+        if len(names) < len(value):
             if not self._has("names_skipped"):
-                raise _WrongTypeError
-            self.note("changed", parameter.name, "what is no text in the list is passed over")
-        return [name for item in value if isinstance(item, str) for name in self._named(item)]
+                raise self._wrong_type(parameter, value)
+            self._note("changed", parameter.name, "what is no text in the list is passed over")
+        return [sampler for name in names for sampler in self._sampler(name)]
 
-    def _named(self, name: str) -> Iterator[str]:
-        """Yield the sampler of a name; none, with a note, for an unknown one."""
-        any_spelling = self._has("any_spelling")
+    def _sampler(self, name: str) -> Iterator[str]:
         spellings = self.release.spellings
-        if not (any_spelling or self.flags):
+        if not (self._has("any_spelling") or self.flags):
             spellings = {canonical: canonical for canonical in self.release.stages}
-        sampler = spellings.get(name.lower() if any_spelling else name)
-        if sampler is None:
-            fix = meant(name, self.release.stages)
-            self.note("unknown", f"samplers: {name}", f"passed over; {fix}")
-        else:
+        if sampler := spellings.get(name.lower() if self._has("any_spelling") else name):
             yield sampler
+        else:
+            text = f"passed over; {meant(name, self.release.stages)}"
+            self._note("unknown", f"samplers: {name}", text)
 
-    def _letters(self, parameter: Parameter, value: Any) -> list[str]:
-        if not isinstance(value, str):
-            raise _WrongTypeError
+    def _letters(self, parameter: Parameter, value: str) -> list[str]:
         letters = self.release.letters
-        if unknown := "".join(dict.fromkeys(c for c in value if c not in letters)):
-            usable = ", ".join(f"{letter} {name}" for letter, name in letters.items())
-            fix = f"passed over; the letters are {usable}"
-            self.note("unknown", f"samplers: letters {unknown!r}", fix)
+        if unknown := "".join(dict.fromkeys(letter for letter in value if letter not in letters)):
+            usable = ", ".join(" ".join(pair) for pair in letters.items())
+            text = f"passed over; the letters are {usable}"
+            self._note("unknown", f"samplers: letters {unknown!r}", text)
         samplers = [letters[letter] for letter in value if letter in letters]
         if not self.flags:
             text = f"a text is read letter by letter: {len(samplers)} samplers"
-            self.note("changed", parameter.name, text)
+            self._note("changed", parameter.name, text)
         return samplers
 
-    def _biases(self, parameter: Parameter, value: Any) -> list[list[Any]] | None:
+    def _biases(self, parameter: Parameter, value: Any) -> list[list[Any]]:
         if isinstance(value, dict) and self._has("biases_by_token"):
-            value = [[_token(token), bias] for token, bias in value.items()]
+            value = [[int(key) if _is_token(key) else key, bias] for key, bias in value.items()]
         if not isinstance(value, list):
-            self.note("changed", parameter.name, f"{_type_of(value)}: it is passed over")
-            return None
-        pairs = [pair for pair in map(_bias, value) if pair is not None]
-        if len(pairs) < len(value):
-            text = (
-                f"{len(value) - len(pairs)} of {len(value)} biases: only pairs of a token's number"
-            )
-            self.note("unread", parameter.name, f"{text} and a finite number are read here")
-        return pairs
+            raise _Unused("changed", f"{_type(value)}: it is passed over; write pairs")
+        pairs = [_bias(*pair) for pair in value if isinstance(pair, list) and len(pair) == 2]
+        biases = [pair for pair in pairs if pair]
+        if len(biases) < len(value):
+            text = f"{len(value) - len(biases)} of {len(value)} biases: only pairs of a token's"
+            self._note("unread", parameter.name, f"{text} number and a number are read here")
+        return biases
 
-    def _bounded(self, parameter: Parameter, value: float) -> float | None:
+    def _bounded(self, parameter: Parameter, value: float) -> float:
         name, strict = parameter.name, self._has("strict_types") and not self.flags
         if name == "dry_base" and value < 1:
-            self.note("changed", name, f"{value} is below 1: the default stands")
-            return None
-        if strict and parameter.clamp:
-            return self._clamped(name, value, parameter.clamp)
+            raise _Unused("changed", f"{value} is below 1: the default stands")
+        clamp = parameter.clamp if strict else ()
         if self.flags and name == "temperature":
-            return self._clamped(name, value, (0.0, math.inf))
-        if problem := self._problem(parameter, value, strict):
-            answers = "does not start" if self.flags else "answers 400"
-            self.note("refused", name, f"{value}: {problem}; the server {answers}")
-            return None
-        return value
-
-    def _clamped(self, name: str, value: float, clamp: Sequence[float]) -> float:
-        least, most = clamp
-        inside = type(value)(min(max(value, least), most))
-        if inside != value:
-            self.note("changed", name, f"{value} counts as {inside}")
-        return inside
+            clamp = (0.0, math.inf)
+        counts = type(value)(min(max(value, clamp[0]), clamp[1])) if clamp else value
+        if counts != value:
+            self._note("changed", name, f"{value} counts as {counts}")
+        if problem := self._problem(parameter, counts, strict):
+            raise self._refused(f"{value}: must {problem}; {{}}")
+        return counts
 
     def _problem(self, parameter: Parameter, value: float, strict: bool) -> str:
-        least, most = parameter.least, parameter.most
-        if least == 0 and "last_n" in parameter.name and self._has("context_is_minus_one"):
-            least = -1
-        if least is not None and value < least and (strict or "last_n" in parameter.name):
-            return f"must not be below {least}"
-        if most is not None and value > most and strict:
-            return f"must not be above {most}"
-        if parameter.name == "repeat_penalty" and self._has("finite_penalties"):
-            with np.errstate(all="ignore"):
-                usable = value > 0 and np.isfinite(np.float32(1) / np.float32(value))
-            return "" if usable else "must be above 0, with a finite reciprocal"
-        return ""
+        counted = parameter.name.endswith("last_n")
+        least = -1 if counted and self._has("context_is_minus_one") else parameter.least
+        if least is not None and value < least and (strict or counted):
+            return f"not be below {least}"
+        if strict and parameter.most is not None and value > parameter.most:
+            return f"not be above {parameter.most}"
+        if parameter.name != "repeat_penalty" or not self._has("finite_penalties"):
+            return ""
+        with np.errstate(all="ignore"):
+            usable = value > 0 and np.isfinite(np.float32(1) / np.float32(value))
+        return "" if usable else "be above 0, with a finite reciprocal"
 
 
-def _token(text: str) -> int | str:
-    """Return the number of a token that a table has as a key."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else text
+def _type(value: Any) -> str:
+    return _TYPES.get(type(value), "another type")
 
 
-def _bias(pair: Any) -> list[Any] | None:
-    """Return a pair of token and bias; None for one that is not read here."""
-    if not isinstance(pair, list) or len(pair) != 2 or isinstance(pair[0], bool):
-        return None
-    token, bias = pair
-    if not isinstance(token, int) or not 0 <= token < _INT32:
-        return None
-    if bias is False:
-        return [token, -math.inf]
-    if isinstance(bias, bool) or not isinstance(bias, int | float) or math.isnan(bias):
-        return None
-    return [token, float(bias)]
+def _is_token(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 11
 
 
-def _type_of(value: Any) -> str:
-    names = {bool: "true or false", int: "a number", float: "a number", str: "a text"}
-    names |= {list: "a list", dict: "a table", type(None): "null"}
-    return names.get(type(value), "another type")
+def _bias(token: Any, bias: Any) -> list[Any]:
+    """Return a pair of token and bias; an empty list for one that is not read here."""
+    bias = -math.inf if bias is False else bias
+    usable = type(token) is int and 0 <= token < _INT32 and type(bias) in (int, float)
+    return [token, float(bias)] if usable and not math.isnan(bias) else []

@@ -1,7 +1,6 @@
 """Read the settings of a user as the versions of an upgrade do: a chain as suites write it, or what
 the command `settings` reads."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +19,7 @@ from sampler_parity.harness.sanitize.limits import json_of, shallow
 from sampler_parity.harness.strict import first_mistake, like
 from sampler_parity.programs.settings.answer import SettingsAnswer, note_lines
 from sampler_parity.programs.settings.chain import answer_of, chain_spec
+from sampler_parity.programs.settings.facts import LLAMA
 from sampler_parity.programs.settings.files import read_source
 from sampler_parity.programs.upgrade.cases import seeded
 from sampler_parity.reference.chronology import NEWEST, parted
@@ -43,21 +43,23 @@ class UserSettings:
             chain = data["chain"] if isinstance(data, dict) else data
             return TypeAdapter(ChainSpec).validate_python(chain)
         except ValidationError as error:
-            raise InputError(self.path, f"chain: {first_mistake(error)}") from None
+            fix = "write {sampler: {parameter: value}} for each stage"
+            raise InputError(self.path, f"chain: {first_mistake(error)}", fix) from None
 
     def answer(self, name: str) -> SettingsAnswer:
         """Return what the release of a backend makes of the settings. Raises InputError."""
         if name not in self.answers:
-            self.answers[name] = self._read(name)
+            target = registry.references([name], "own")[name]
+            release = parted(target)[0] if target else NEWEST
+            source = read_source(self.path, release)
+            if source.engine != LLAMA:
+                problem, fix = f"{source.title} are none of llama.cpp", "give a request, or a chain"
+                raise InputError(self.path, problem, fix)
+            self.answers[name] = answer_of([source], release)
+        for note in self.answers[name].notes:
+            if note.kind == "refused":
+                raise InputError(self.path, f"{note.name}: {note.text}", f"{name} has no answer")
         return self.answers[name]
-
-    def _read(self, name: str) -> SettingsAnswer:
-        release = _release_of(name)
-        result = answer_of([read_source(self.path, release)], release)
-        refused = next((note for note in result.notes if note.kind == "refused"), None)
-        if refused is not None:
-            raise InputError(self.path, f"{refused.name}: {refused.text}", f"{name} has no answer")
-        return result
 
     def chain(self, name: str) -> ChainSpec:
         """Return the chain of a backend. Raises InputError."""
@@ -83,33 +85,18 @@ def _data(path: Path) -> Any:
     content = read_file(path, limits.TOML)
     if path.suffix == ".toml":
         return toml_of(path, content)
-    if content.lstrip()[:1] not in (b"{", b"["):
-        return {}
     try:
-        return shallow(json_of(content))
+        return shallow(json_of(content)) if content.lstrip()[:1] in (b"{", b"[") else {}
     except ValueError as error:
-        raise InputError(path, f"not JSON: {error}", "correct the syntax there") from None
-
-
-def _release_of(name: str) -> str:
-    """Return the release of llama.cpp that a backend is; the newest for another engine."""
-    target = registry.references([name], "own")[name]
-    return parted(target)[0] if target else NEWEST
+        raise InputError(path, f"not readable: {error}", "correct the syntax there") from None
 
 
 def differences(old: ChainSpec, new: ChainSpec) -> list[str]:
     """Return how the chains of two versions differ: stages of one, and values of both."""
-    sides = [
-        {name: values for stage in chain for name, values in stage.items()} for chain in (old, new)
-    ]
-    before, after = sides
-    lacking = [f"{name} only in the old chain" for name in before if name not in after]
-    further = [f"{name} only in the new chain" for name in after if name not in before]
-    return [*lacking, *further, *_other_values(before, after)]
-
-
-def _other_values(before: dict[str, Any], after: dict[str, Any]) -> Iterator[str]:
-    for name, values in before.items():
-        for key, value in values.items():
-            if name in after and after[name].get(key) != value:
-                yield f"{name}.{key} {value} -> {after[name].get(key)}"
+    before, after = ({k: v for stage in chain for k, v in stage.items()} for chain in (old, new))
+    texts = [f"{name} only in the old chain" for name in before if name not in after]
+    texts += [f"{name} only in the new chain" for name in after if name not in before]
+    for name in before.keys() & after.keys():
+        pairs = ((key, value, after[name].get(key)) for key, value in before[name].items())
+        texts += [f"{name}.{key} {mine} -> {its}" for key, mine, its in pairs if mine != its]
+    return texts

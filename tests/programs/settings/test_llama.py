@@ -1,10 +1,11 @@
-"""The chain of llama-server, from requests, start flags, /props and the metadata of a model."""
+"""The chain of an engine, from requests, start flags, /props, presets and metadata of a model."""
 
 import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import gguf
 import pytest
 
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
@@ -14,88 +15,85 @@ from sampler_parity.programs.settings.files import read_source
 from tests.support.command_line import cli, refused
 
 NEW = "v0.5.0"
-TABLE = Path(__file__).with_suffix(".toml")
-ROWS: dict[str, dict[str, Any]] = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
-def answer_to(folder: Path, content: Any, release: str = NEW) -> SettingsAnswer:
+def answer_to(folder: Path, text: str, release: str = NEW) -> SettingsAnswer:
     path = folder / "settings"
-    path.write_text(content if isinstance(content, str) else json.dumps(content))
+    path.write_text(text)
     return answer_of([read_source(path, release)], release)
 
 
-def values_of(answer: SettingsAnswer, sampler: str) -> dict[str, Any]:
-    stage = next(stage for stage in answer.stages if stage.sampler == sampler)
-    return {value.name: value.value for value in stage.values}
-
-
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", TABLE["chain"])
 def test_settings_become_the_chain_that_their_release_builds(tmp_path: Path, name: str) -> None:
-    row = ROWS[name]
+    row = TABLE["chain"][name]
     answer = answer_to(tmp_path, row["text"], row.get("release", NEW))
     assert " ".join(stage.sampler for stage in answer.stages) == row["samplers"]
-    lines = sorted(" ".join(note.line.split()) for note in answer.notes)
+    notes = sorted(f"{note.kind} {note.name}: {note.text}" for note in answer.notes)
     begins = sorted(row.get("notes", []))
-    assert len(lines) == len(begins), lines
-    assert [line[: len(text)] for line, text in zip(lines, begins, strict=True)] == begins
+    assert [note[: len(text)] for note, text in zip(notes, begins, strict=True)] == begins
+    values = {(s.sampler, v.name): v.value for s in answer.stages for v in s.values}
+    for sampler, expected in row.get("values", {}).items():
+        assert {name: values[sampler, name] for name in expected} == expected
 
 
-def test_a_value_comes_from_the_request_before_a_flag_before_the_model(tmp_path: Path) -> None:
-    import gguf
-
-    writer = gguf.GGUFWriter(tmp_path / "model.gguf", "llama")
-    for name, value in (("top_p", 0.5), ("temp", 0.25), ("min_p", 0.125)):
-        writer.add_float32(f"general.sampling.{name}", value)
-    writer.add_string("general.sampling.sequence", "min_p;top_p;temperature")
+def model_with(path: Path, **values: Any) -> Path:
+    """Write a GGUF file with values of general.sampling."""
+    writer = gguf.GGUFWriter(path, "llama")
+    for name, value in values.items():
+        add = {float: writer.add_float32, int: writer.add_int32, str: writer.add_string}[
+            type(value)
+        ]
+        add(f"general.sampling.{name}", value)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.close()
+    return path
+
+
+def test_a_value_comes_from_the_request_before_a_flag_before_the_model(tmp_path: Path) -> None:
+    names = {"sequence": "min_p;top_p;temperature"}
+    model = model_with(tmp_path / "a.gguf", top_p=0.5, temp=0.25, min_p=0.125, **names)
     (tmp_path / "flags").write_text("--top-p 0.75 --temp 0.875")
     (tmp_path / "request").write_text('{"temperature": 1.5}')
-    paths = [tmp_path / name for name in ("request", "flags", "model.gguf")]
-    answer = answer_of([read_source(path, NEW) for path in paths], NEW)
-    sources = {v.name: (v.value, v.source) for stage in answer.stages for v in stage.values}
-    assert [stage.sampler for stage in answer.stages] == ["min_p", "top_p", "temp_ext", "dist"]
-    assert sources["temp"] == (1.5, "request")
-    assert answer.stages[1].values[0].model_dump() == {
-        "name": "p", "value": 0.75, "setting": "top_p", "source": "flag"}  # fmt: skip
-    assert answer.stages[0].values[0].source == "model"
-    older = answer_of([read_source(paths[2], "b6673")], "b6673")
-    assert {v.source for stage in older.stages for v in stage.values} <= {
-        "default",
-        "default, the context",
-    }
+    paths = [tmp_path / "request", tmp_path / "flags", model]
+    stages = answer_of([read_source(path, NEW) for path in paths], NEW).stages
+    first = [(s.sampler, s.values[0].value, s.values[0].source) for s in stages[:3]]
+    assert first == [
+        ("min_p", 0.125, "model"),
+        ("top_p", 0.75, "flag"),
+        ("temp_ext", 1.5, "request"),
+    ]
+    older = answer_of([read_source(model, "b6673")], "b6673")
+    assert {v.source.partition(",")[0] for s in older.stages for v in s.values} == {"default"}
 
 
-def test_biases_are_read_as_pairs_and_by_token(tmp_path: Path) -> None:
-    for biases in ([[5, 1.5], [7, False]], {"5": 1.5, "7": False}):
-        answer = answer_to(tmp_path, {"logit_bias": biases})
-        assert values_of(answer, "logit_bias")["logit_bias"] == [[5, 1.5], [7, float("-inf")]]
-        assert answer.notes == []
-    (note,) = answer_to(tmp_path, {"logit_bias": [["hello", 1], [5, 1]]}).notes
-    assert note.line.startswith("unread   logit_bias: 1 of 2 biases")
-    (note,) = answer_to(tmp_path, {"logit_bias": {"5": 1.5}}, "b4753").notes
-    assert note.line.startswith("changed  logit_bias: a table: it is passed over")
+@pytest.mark.parametrize(
+    ("values", "samplers"),
+    [
+        ({"sequence": "top_k;tempreature"}, "top_k dist"),
+        ({"mirostat": 2, "mirostat_tau": 3.0}, "temp mirostat_v2"),
+        ({"sequence": "Top-K;temp", "top_k": 7}, "top_k temp_ext dist"),
+        ({"sequence": "typical-p;min_p"}, "min_p dist"),
+    ],
+)
+def test_the_defaults_of_a_model_are_a_chain(tmp_path: Path, values: Any, samplers: str) -> None:
+    answer = answer_of([read_source(model_with(tmp_path / "a.gguf", **values), NEW)], NEW)
+    assert " ".join(stage.sampler for stage in answer.stages) == samplers
 
 
-def test_ignore_eos_bans_the_tokens_that_its_release_bans(tmp_path: Path) -> None:
+def test_the_reference_gets_the_context_and_the_banned_tokens(tmp_path: Path) -> None:
     vocab = read_vocab(vocab_path("bpe"))
     for release, banned in ((NEW, sorted(vocab.eog)), ("b4753", [vocab.eos])):
-        answer = answer_to(tmp_path, {"ignore_eos": True}, release)
-        assert chain_spec(answer, vocab)[0] == {
+        answer = answer_to(tmp_path, '{"ignore_eos": true, "samplers": ["dry"]}', release)
+        biases, dry, _ = chain_spec(answer, vocab)
+        assert biases == {
             "logit_bias": {"logit_bias": [[token, float("-inf")] for token in banned]}
         }
+        assert dry["dry"]["dry_penalty_last_n"] == (64 if release == NEW else 4096)
 
 
-def test_a_count_of_the_context_is_the_context_in_the_chain(tmp_path: Path) -> None:
-    answer = answer_to(tmp_path, {"dry_multiplier": 0.8}, "b4753")
-    assert values_of(answer, "dry")["dry_penalty_last_n"] == -1
-    chain = chain_spec(answer, read_vocab(vocab_path("bpe")))
-    (dry,) = (stage["dry"] for stage in chain if "dry" in stage)
-    assert dry["dry_penalty_last_n"] == 4096
-
-
-def test_the_command_prints_each_stage_and_ends_with_1_if_strict(tmp_path: Path) -> None:
+def test_the_command_prints_each_stage_and_what_it_does_not_read(tmp_path: Path) -> None:
     path, data = tmp_path / "a.json", tmp_path / "answer.json"
     path.write_text('{"samplers": ["top_k"], "top_k": 5, "typ_p": 1}')
     printed = cli("settings", path, "--json", data)
@@ -111,31 +109,12 @@ def test_the_command_prints_each_stage_and_ends_with_1_if_strict(tmp_path: Path)
         "top_k",
         "dist",
     ]
-    assert cli("settings", path, "--strict").returncode == 1
-    path.write_text('{"top_k": 5}')
-    assert cli("settings", path, "--strict").returncode == 0
 
 
-REFUSED = {
-    "no file": (None, "cannot be read"),
-    "no JSON": ("{", "not JSON: "),
-    "a list": ("[]", "a list holds no settings - give a request"),
-    "no setting": ('{"topk": 1}', "topk: no setting of llama-server - did you mean top_k"),
-    "words": ("hello world", "holds no settings - give a request"),
-    "a quote": ("--temp '1", "neither JSON nor start flags: "),
-    "no number": ("--temp hot", "--temp hot: not a number - write --temp NUMBER"),
-    "no bias": ("-l 5", "-l 5: no bias - write -l 15043+1"),
-    "a cut GGUF file": ("GGUF", "not a readable GGUF file: "),
-    "props of a text": ('{"default_generation_settings": {"params": 3}}', "params: not a table"),
-}
-
-
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_settings_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
-    text, message = REFUSED[name]
-    if text is not None:
-        (tmp_path / "a").write_text(text)
-    assert message in refused(cli("settings", "a", folder=tmp_path))
+@pytest.mark.parametrize("text", TABLE["refused"])
+def test_what_is_no_settings_is_refused_in_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a").write_text(text)
+    assert TABLE["refused"][text] in refused(cli("settings", "a", folder=tmp_path))
 
 
 def test_a_release_between_two_that_differ_is_refused_with_both(tmp_path: Path) -> None:
