@@ -24,7 +24,6 @@ def settings_command(
     Examples:
       sampler-parity settings request.json
       sampler-parity settings request.json flags.txt model.gguf --as b6673
-      sampler-parity settings - --json chain.json
 
     Exit status: 0 the chain is printed; 2 bad input.
     """

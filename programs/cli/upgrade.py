@@ -52,7 +52,7 @@ def upgrade_command(
     from sampler_parity.programs.upgrade.bisect import bisected
     from sampler_parity.programs.upgrade.cases import generated, recorded
     from sampler_parity.programs.upgrade.compare import version_of
-    from sampler_parity.programs.upgrade.settings import UserSettings, differences
+    from sampler_parity.programs.upgrade.settings import UserSettings
 
     user = UserSettings(settings, vocab) if settings is not None else None
     if user is not None and recording is None:
@@ -82,7 +82,7 @@ def upgrade_command(
         show = shlex.join(["sampler-parity", *words, "--case", result.first.case])
         result = result.model_copy(update={"show": show})
     if user is not None:
-        about = {"left_out": user.notes(old, new), "mapping": differences(*chains)}
+        about = {"left_out": user.notes(old, new), "mapping": user.mapping(old, new)}
         result = result.model_copy(update=about)
     if json is not None:
         write_data(json, result.model_dump_json(indent=2))

@@ -7,7 +7,7 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.strict import Strict, StrictFigures
 from sampler_parity.reference.random import DEFAULT_SEED
 
-NoteKind = Literal["refused", "unknown", "inert", "changed", "foreign", "unread"]
+NoteKind = Literal["refused", "unknown", "inert", "changed", "unread"]
 _LONGEST = 160  # characters of a value or name
 
 
@@ -15,8 +15,8 @@ class Note(Strict):
     """A setting that is not simply a value of a stage.
 
     refused: the engine does not take the request. unknown: no name of the engine. inert: without
-    effect in this chain. changed: the engine uses another value or order. foreign: a name of
-    another program. unread: not shown here."""
+    effect in this chain. changed: the engine uses another value or order. unread: not
+    shown here."""
 
     kind: NoteKind
     name: str

@@ -101,15 +101,15 @@ def _add(settings: Settings, source: Source) -> None:
 def _about_unknown(release: Release, name: str) -> Iterator[Note]:
     """Yield the note about a name that is no sampling parameter; none for one without effect."""
     table = facts()
-    foreign = table["foreign"].get(name) if release.engine == LLAMA else None
+    row = table["of_other_programs"].get(name) if release.engine == LLAMA else None
     if name in table["llama"]["request"]["constrains"]:
         text = "it limits the tokens, and is no stage of a chain"
         yield Note(kind="unread", name=name, text=text)
-    elif foreign:
-        fix = foreign["as"] and f"write {foreign['as']}"
-        text = f"a name of {foreign['of']}, which llama-server passes over"
-        text = "; ".join(filter(None, (text, foreign.get("why"), fix)))
-        yield Note(kind="foreign", name=name, text=text)
+    elif row:
+        fix = row["as"] and f"write {row['as']}"
+        text = f"a name of {row['of']}, which llama-server passes over"
+        text = "; ".join(filter(None, (text, row.get("why"), fix)))
+        yield Note(kind="unknown", name=name, text=text)
     elif release.engine == LLAMA and name in table["llama"]["parameters"]:
         yield Note(kind="unknown", name=name, text=f"llama.cpp {release.name} does not read it")
     elif name not in release.fields:

@@ -75,7 +75,7 @@ def _of_json(path: Path, data: Any) -> Source:
             return Source(path, row["title"], "request", values, engine)
     table = facts()["llama"]
     fields = [name for names in table["request"].values() for name in names]
-    if data and not data.keys() & {*table["parameters"], *fields, *facts()["foreign"]}:
+    if data and not data.keys() & {*table["parameters"], *fields, *facts()["of_other_programs"]}:
         first = next(iter(data))
         fix = did_you_mean(first, table["parameters"]) or _FIX
         raise InputError(path, f"{first[:60]}: no setting of llama-server", fix)

@@ -79,6 +79,21 @@ class UserSettings:
         notes = [note for name in names for note in self.answer(name).notes]
         return [*dict.fromkeys(note_lines(note for note in notes if note.kind != "changed"))]
 
+    def mapping(self, old: str, new: str) -> list[str]:
+        """Return how the chains of two versions differ: stages that do something, and values."""
+        if self.literal is not None:
+            return []
+        before, after = (
+            {stage.sampler: stage for stage in self.answer(name).stages if not stage.idle}
+            for name in (old, new)
+        )
+        texts = [f"{name} only in the old chain" for name in before if name not in after]
+        texts += [f"{name} only in the new chain" for name in after if name not in before]
+        for name in [name for name in before if name in after]:
+            pairs = [(v.name, v.value, after[name].at(v.name)) for v in before[name].values]
+            texts += [f"{name}.{key} {a} -> {b}" for key, a, b in pairs if a != b]
+        return texts
+
 
 def _data(path: Path) -> Any:
     """Return the data of TOML or JSON; an empty table for settings of another form."""
@@ -89,14 +104,3 @@ def _data(path: Path) -> Any:
         return shallow(json_of(content)) if content.lstrip()[:1] in (b"{", b"[") else {}
     except ValueError as error:
         raise InputError(path, f"not readable: {error}", "correct the syntax there") from None
-
-
-def differences(old: ChainSpec, new: ChainSpec) -> list[str]:
-    """Return how the chains of two versions differ: stages of one, and values of both."""
-    before, after = ({k: v for stage in chain for k, v in stage.items()} for chain in (old, new))
-    texts = [f"{name} only in the old chain" for name in before if name not in after]
-    texts += [f"{name} only in the new chain" for name in after if name not in before]
-    for name in before.keys() & after.keys():
-        pairs = ((key, value, after[name].get(key)) for key, value in before[name].items())
-        texts += [f"{name}.{key} {mine} -> {its}" for key, mine, its in pairs if mine != its]
-    return texts

@@ -102,7 +102,7 @@ def test_the_command_prints_each_stage_and_what_it_does_not_read(tmp_path: Path)
         f"chain    llama-server v0.5.0, 2 stages: {path}: a request of llama-server",
         "1        top_k       k 5 (request)",
         "2        dist        seed random (default)",
-        "foreign  typ_p: a name of llama-server's web page, which llama-server passes over;"
+        "unknown  typ_p: a name of llama-server's web page, which llama-server passes over;"
         " write typical_p",
     ]
     assert [stage["sampler"] for stage in json.loads(data.read_text())["stages"]] == [

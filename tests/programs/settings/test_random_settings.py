@@ -21,7 +21,13 @@ from tests.support.examples import examples
 FOLDER = Path(mkdtemp())
 LLAMA = facts()["llama"]
 ENGINES = facts()["engines"].values()
-NAMES = [*LLAMA["parameters"], *facts()["foreign"], *LLAMA["request"]["fields"], "options", "topk"]
+NAMES = [
+    *LLAMA["parameters"],
+    *facts()["of_other_programs"],
+    *LLAMA["request"]["fields"],
+    "options",
+    "topk",
+]
 NAMES += [name for row in ENGINES for name in (*row["parameters"], *row["signs"])]
 FLAGS = [flag for row in LLAMA["parameters"].values() for flag in row.get("flags", ())]
 WORDS = [
