@@ -86,6 +86,7 @@ BUDGETS = {
     "programs.cli.diff": 15_200,
     "programs.cli.redact": 18_400,
     "programs.cli.server": 28_300,
+    "programs.cli.settings": 5_000,
     "programs.cli.why": 14_400,
 }
 BESIDE = ("programs", "vectors", "functions", "maintenance")  # the core does not import them

@@ -2,6 +2,7 @@
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sampler_parity.programs.settings.answer import Note, Stage, shown_value
@@ -15,7 +16,7 @@ COMPARE = {
     "<": operator.lt,
     ">": operator.gt,
 }
-_SELECTS = {"mirostat", "ignore_eos", "penalize_nl", "order"}  # of no stage
+_SELECTS = {"mirostat", "ignore_eos", "penalize_nl", "order", "do_sample"}  # of no stage
 StageOf = Callable[[str], Stage]
 
 
@@ -36,11 +37,10 @@ def _neutral(stage: Stage, release: Release) -> str:
     alone = stage.sampler == "top_n_sigma" and "sigma_alone" in release.behaviours
     groups = [] if alone or stage.at("bans") else facts()["neutral"].get(stage.sampler, [])
     for group in groups:
-        values = [(name, stage.at(name), sign, bound) for name, sign, bound in group]
-        if all(
-            value is not None and COMPARE[sign](value, bound) for _, value, sign, bound in values
-        ):
-            return ", ".join(f"{name} is {value}" for name, value, _, _ in values)
+        values = {name: stage.at(name) for name, _, _ in group}
+        has_all = None not in values.values()
+        if has_all and all(COMPARE[sign](values[name], bound) for name, sign, bound in group):
+            return ", ".join(f"{name} is {value}" for name, value in values.items())
     return ""
 
 
@@ -61,15 +61,19 @@ def inert_notes(
     none in any chain. stage_of: makes a stage of the user's values."""
     for name, value in values.items():
         users = [stage for stage in stages if any(v.setting == name for v in stage.values)]
-        if name in _SELECTS or value == release.default(name):
+        chosen = any(_holds(chain, name, value) for chain in release.chains)
+        if name in _SELECTS or chosen or value == release.default(name):
             continue
-        if (
-            reason := _used(name, users, stages)
-            if users
-            else _unused(name, stages, release, stage_of)
-        ):
+        unused = partial(_unused, name, stages, release, stage_of)
+        if reason := _used(name, users, stages) if users else unused():
             text = f"{shown_value(name, value)} has no effect: {reason}"
             yield Note(kind="inert", name=release.own_name(name), text=text)
+
+
+def _holds(chain: Mapping[str, Any], name: str, value: Any) -> bool:
+    """Return whether a setting selects a chain by its value."""
+    setting, sign, bound = chain.get("when", ("", "==", None))
+    return setting == name and bool(COMPARE[sign](value, bound))
 
 
 def _used(name: str, users: Sequence[Stage], stages: Sequence[Stage]) -> str:
@@ -87,14 +91,12 @@ def _unused(name: str, stages: Sequence[Stage], release: Release, stage_of: Stag
     samplers = {stage.sampler for stage in stages}
     if name == "samplers":
         return "mirostat is set" if samplers & {"mirostat", "mirostat_v2"} else ""
-    selects = any(name in chain.get("when", ()) for chain in release.chains)
-    if selects or (name == "temperature" and "greedy" in samplers):
-        return ""
     usable = {*release.stages.values()}
     usable |= {sampler for chain in release.chains for sampler in chain["stages"]}
     usable |= {sampler for group in release.order for sampler in group}
+    table = facts()["stages"]
     readers = [
-        s for s, table in facts()["stages"].items() if s in usable and name in table.values()
+        sampler for sampler in table if sampler in usable and name in table[sampler].values()
     ]
     if not readers:
         return f"no stage of {release.engine} reads it"

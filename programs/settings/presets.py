@@ -24,13 +24,11 @@ def sillytavern_request(data: dict[str, Any]) -> dict[str, Any]:
         for name, value in data.items()
         if name not in table["fields"] and not name.startswith(("dynatemp", "min_temp", "max_temp"))
     }
-    least, most = data.get("min_temp"), data.get("max_temp")
-    if (
-        data.get("dynatemp") is True
-        and isinstance(least, int | float)
-        and isinstance(most, int | float)
-    ):
-        request |= {"temperature": (least + most) / 2, "dynatemp_range": (most - least) / 2}
+    ends = [
+        end for key in ("min_temp", "max_temp") if isinstance(end := data.get(key), int | float)
+    ]
+    if data.get("dynatemp") is True and len(ends) == 2:
+        request |= {"temperature": sum(ends) / 2, "dynatemp_range": (ends[1] - ends[0]) / 2}
         request["dynatemp_exponent"] = data.get("dynatemp_exponent")
     if isinstance(breakers := request.get("dry_sequence_breakers"), str):
         with suppress(ValueError):
