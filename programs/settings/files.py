@@ -70,8 +70,10 @@ def _of_json(path: Path, data: Any) -> Source:
         request = presets.sillytavern_request(data)
         return Source(path, "a preset of SillyTavern", "request", request)
     for engine, row in facts()["engines"].items():
-        values = data.get("options", data) if engine == "ollama" else data
-        if isinstance(values, dict) and values.keys() & {*row["signs"]}:
+        nested = engine == "ollama" and isinstance(data.get("options"), dict)
+        values = data["options"] if nested else data
+        excluded = values.keys() & {*row.get("excludes", ())}
+        if (nested or values.keys() & {*row["signs"]}) and not excluded:
             return Source(path, row["title"], "request", values, engine)
     table = facts()["llama"]
     fields = [name for names in table["request"].values() for name in names]
