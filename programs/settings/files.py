@@ -40,7 +40,9 @@ class Source:
 def read_source(path: Path, release: str) -> Source:
     """Return the settings of a file, or of standard input for `-`. Raises InputError."""
     if path == STDIN:
-        content = sys.stdin.buffer.read(limits.TOML)
+        content = sys.stdin.buffer.read(limits.TOML + 1)
+        if len(content) > limits.TOML:
+            raise InputError(path, f"has more than {limits.TOML // limits.MIB} MiB", _FIX)
     elif _begins(path) == b"GGUF":
         return _of_model(path, engine_facts(LLAMA, release))
     else:
