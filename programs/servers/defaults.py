@@ -232,7 +232,9 @@ def _with_always(dialect: Dialect, defaults: ServerDefaults) -> Dialect:
     if defaults.family not in DIALECTS:
         return dialect
     names = {row.name for row in dialect.parameters if row.documented}
-    always = dict(dialect.always)
+    # Logits after a cached prompt have other last bits.
+    cache = {k: v for k, v in DIALECTS[defaults.family].always.items() if k == "cache_prompt"}
+    always = {**cache, **dialect.always}
     for row in DIALECTS[defaults.family].parameters:
         default = defaults.of(row)
         if row.name in names or default is None or row.effect in ("seed", "length", "shape"):

@@ -148,7 +148,7 @@ def test_openais_paths_of_llama_server_have_its_defaults_and_state_what_openai_l
     fitted = fit(DIALECTS["openai"], ServerDefaults("llama-server", reported=reported))
     rows = {row.name: row.default for row in fitted.parameters}
     assert (rows["temperature"], rows["top_p"], rows["top_k"]) == (0.6, 0.95, 1)
-    assert fitted.always == {"top_k": 0}
+    assert fitted.always == {"cache_prompt": False, "top_k": 0}
     assert fitted.family == "llama-server"
 
 
