@@ -42,8 +42,8 @@ def decide(a: Moment, b: Moment) -> Decision:
     try:
         for moment in (a, b):
             if (token := selected(moment.chain, *[moment] * 3)) != moment.token.token:
-                own, replayed = moment.name_of(moment.token.token), moment.name_of(token)
-                raise Undecided(f"{moment.name} selected {own}, and its replay {replayed}")
+                recorded, replayed = moment.name_of(moment.token.token), moment.name_of(token)
+                raise Undecided(f"{moment.name} selected {recorded}, and its replay {replayed}")
         causes = _undoing(a, b)
         exchanged = {part: (_exchanged(a, b, {part}), _exchanged(b, a, {part})) for part in _PARTS}
     except Undecided as reason:
@@ -59,9 +59,9 @@ def decide(a: Moment, b: Moment) -> Decision:
     return Decision(sentences, settings, outcomes)
 
 
-def _exchanged(one: Moment, other: Moment, parts: set[Cause]) -> int | None:
-    """Return the token that `other` selects with parts of `one`."""
-    sampler, *sources = (one if part in parts else other for part in _PARTS)
+def _exchanged(first: Moment, second: Moment, parts: set[Cause]) -> int | None:
+    """Return the token that `second` selects with parts of `first`."""
+    sampler, *sources = (first if part in parts else second for part in _PARTS)
     return selected(sampler.chain, *sources)
 
 
@@ -94,9 +94,11 @@ def _of_samplers(a: Moment, b: Moment) -> str:
     releases = [moment.token.replayed.release for moment in (a, b)]
     if releases[0] != releases[1]:
         parts.append(f"A has the samplers of {releases[0]}, B those of {releases[1]}")
-    own = [(x, key[0], stage) for x in (a, b) for key, stage in x.stages.items() if m.is_own(stage)]
-    parts += [f"{x.name}'s {n} is not as the reference's" for x, n, s in own if s.difference]
-    return "; ".join(dict.fromkeys(parts or [stage.why for _, _, stage in own]))
+    deviating = [
+        (x, key[0], stage) for x in (a, b) for key, stage in x.stages.items() if m.is_own(stage)
+    ]
+    parts += [f"{x.name}'s {n} is not as the reference's" for x, n, s in deviating if s.difference]
+    return "; ".join(dict.fromkeys(parts or [stage.why for _, _, stage in deviating]))
 
 
 def _decides(key: Key, a: Moment, b: Moment) -> bool:
@@ -131,12 +133,12 @@ def _of_numbers(a: StageOfApply, b: StageOfApply) -> str:
         return ""
     if rngs[0].seed_cur != rngs[1].seed_cur:
         return f"the seed is {rngs[0].seed_cur} in A and {rngs[1].seed_cur} in B"
-    one, two = (_words_drawn(rng) // (1 if a.recorded.name == "xtc" else 2) for rng in rngs)
-    if min(one, two) < 0:
+    in_a, in_b = (_words_drawn(rng) // (1 if a.recorded.name == "xtc" else 2) for rng in rngs)
+    if min(in_a, in_b) < 0:
         return "a generator is in a state that its seed does not lead to"
-    more = f"{abs(two - one):,} {'more' if two > one else 'fewer'}"
-    reset = "" if one and two else f"; {'B' if one else 'A'} was reset"
-    return f"A has drawn {one:,} numbers, B {two:,}: {more}{reset}"
+    more = f"{abs(in_b - in_a):,} {'more' if in_b > in_a else 'fewer'}"
+    reset = "" if in_a and in_b else f"; {'B' if in_a else 'A'} was reset"
+    return f"A has drawn {in_a:,} numbers, B {in_b:,}: {more}{reset}"
 
 
 def _words_drawn(rng: Mt19937) -> int:
@@ -152,9 +154,9 @@ def _of_histories(a: Moment, b: Moment) -> str:
     """Name the first stage that remembers other tokens."""
     for key in (key for key in a.stages if key in b.stages):
         states = (m.today(moment.stages[key].earlier) for moment in (a, b))
-        one, two = ([*getattr(state, "history", ())] for state in states)
-        if one != two:
-            return f"{key[0]} saw a window of {len(one):,} tokens in A, of {len(two):,} in B"
+        in_a, in_b = ([*getattr(state, "history", ())] for state in states)
+        if in_a != in_b:
+            return f"{key[0]} saw a window of {len(in_a):,} tokens in A, of {len(in_b):,} in B"
     return "the chains took in other tokens"
 
 

@@ -58,8 +58,10 @@ def pairs_of(a: Sequence[Text], b: Sequence[Text]) -> list[tuple[Text, Text]]:
     their prompt."""
     rest, prompts, pairs = list(b), [text.prompt for text in a], []
     for text in a:
-        same = [other for other in rest if other.prompt == text.prompt]
-        for partner in (same or [other for other in rest if other.prompt not in prompts])[:1]:
+        same = [candidate for candidate in rest if candidate.prompt == text.prompt]
+        for partner in (
+            same or [candidate for candidate in rest if candidate.prompt not in prompts]
+        )[:1]:
             rest.remove(partner)
             pairs.append((text, partner))
     return pairs
@@ -128,21 +130,21 @@ def _explained(
     comparison: Comparison, recordings: tuple[Recording, Recording], a: Text, b: Text
 ) -> Comparison:
     at = first_other(a.tokens, b.tokens) or 0
-    one = _moment("A", recordings[0], a.numbers[: at + 1])
-    two = _moment("B", recordings[1], b.numbers[: at + 1])
+    in_a = _moment("A", recordings[0], a.numbers[: at + 1])
+    in_b = _moment("B", recordings[1], b.numbers[: at + 1])
     ended = "A" if at >= len(a.tokens) else "B" if at >= len(b.tokens) else ""
     end = Decision(undecided=f"{ended}'s text ends there; no recording has the reason")
-    tokens = [m.name_of(m.token.token) if m.name != ended else "its end" for m in (one, two)]
-    before = [one.token.pieces[token] for token in a.tokens[:at] if one.token.pieces]
+    tokens = [m.name_of(m.token.token) if m.name != ended else "its end" for m in (in_a, in_b)]
+    before = [in_a.token.pieces[token] for token in a.tokens[:at] if in_a.token.pieces]
     return replace(
         comparison,
         same=at,
         before=b"".join(before[-_AROUND:]).decode(errors="replace"),
         tokens=(tokens[0], tokens[1]),
-        numbers=(one.token.number, two.token.number),
-        prompt=_prompt((a.prompt, b.prompt), one, two),
-        decision=end if ended else decide(one, two),
-        facts=tuple(facts_of(one, two)),
+        numbers=(in_a.token.number, in_b.token.number),
+        prompt=_prompt((a.prompt, b.prompt), in_a, in_b),
+        decision=end if ended else decide(in_a, in_b),
+        facts=tuple(facts_of(in_a, in_b)),
     )
 
 

@@ -136,8 +136,12 @@ def _remembering(key: Key, owner: Moment, history: Moment) -> Any:
     state: Any = history.stages[key].earlier if key in history.stages else None
     if type(state) is not type(sampler):
         return sampler
-    state, parameters, others = state.clone(), owner.parameters(key), history.parameters(key)
-    differing = {name for name, value in parameters.items() if value != others.get(name)}
+    state, parameters, past_parameters = (
+        state.clone(),
+        owner.parameters(key),
+        history.parameters(key),
+    )
+    differing = {name for name, value in parameters.items() if value != past_parameters.get(name)}
     for name in vars(state).keys() & _MEMORY if not differing & _SIZES else ():
         setattr(sampler, name, getattr(state, name))
     return sampler if differing else state

@@ -32,13 +32,13 @@ def settings_of(a: Moment, b: Moment) -> Iterator[Setting]:
     """Yield the stages and parameters that differ, in the order of the chains."""
     for key in {**a.stages, **b.stages}:
         if key in a.stages and key in b.stages:
-            one, two = _arguments(a, key), _arguments(b, key)
-            for name in (name for name in {**one, **two} if one.get(name) != two.get(name)):
-                yield Setting(key, name, one.get(name), two.get(name))
+            in_a, in_b = _arguments(a, key), _arguments(b, key)
+            for name in (name for name in {**in_a, **in_b} if in_a.get(name) != in_b.get(name)):
+                yield Setting(key, name, in_a.get(name), in_b.get(name))
         else:
             yield Setting(key, "", *("applied" if key in m.stages else None for m in (a, b)))
     orders = [[key for key in x.stages if key in y.stages] for x, y in ((a, b), (b, a))]
-    for key in [key for key, other in zip(*orders, strict=True) if key != other][:1]:
+    for key in [key for key, key_of_b in zip(*orders, strict=True) if key != key_of_b][:1]:
         yield Setting(key, "", *(f"stage {[*m.stages].index(key) + 1}" for m in (a, b)))
 
 
@@ -55,10 +55,10 @@ def _arguments(moment: Moment, key: Key) -> dict[str, Any]:
 
 def facts_of(a: Moment, b: Moment) -> Iterator[str]:
     """Yield what else the programs differ in."""
-    one, two = (_facts(moment.token.replayed.process) for moment in (a, b))
-    for label in {**one, **two}:
-        if one.get(label) != two.get(label):
-            yield f"{label} is {one.get(label, '-')} in A and {two.get(label, '-')} in B"
+    of_a, of_b = (_facts(moment.token.replayed.process) for moment in (a, b))
+    for label in {**of_a, **of_b}:
+        if of_a.get(label) != of_b.get(label):
+            yield f"{label} is {of_a.get(label, '-')} in A and {of_b.get(label, '-')} in B"
 
 
 def _facts(process: Process) -> dict[str, str]:

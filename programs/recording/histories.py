@@ -12,7 +12,7 @@ from sampler_parity.programs.recording.decoded import Row
 from sampler_parity.programs.recording.misuse import Breach
 from sampler_parity.programs.recording.order import WITH_HISTORY, StageSpec, is_off
 
-_TWICE, _OTHER, _NEVER = 2, 3, 4  # steps that prove it
+_TWICE, _DIFFERENT, _NEVER = 2, 3, 4  # steps that prove it
 _PROMPT = 4  # tokens of a prompt; fewer may come again by chance
 
 
@@ -69,7 +69,7 @@ class History:
         proof = {"drawn": self.judged, "decoded": decoded, "accepted": accepted}
         if kind == "twice" and self.counts[kind] == _TWICE:
             yield Breach("accepted-twice", proof, first)
-        if kind == "other" and self.counts[kind] >= max(_OTHER, self.judged / 2):
+        if kind == "other" and self.counts[kind] >= max(_DIFFERENT, self.judged / 2):
             yield Breach("other-history", proof, first)
         if kind == "none":
             yield from self._gap()
@@ -80,7 +80,7 @@ class History:
         proof = {"decoded": self.judged, "accepted": self.judged - gaps}
         if gaps == self.judged == _NEVER:
             yield Breach("never-accepted", proof, self.firsts["none"])
-        if gaps >= _OTHER and gaps < self.judged:
+        if gaps >= _DIFFERENT and gaps < self.judged:
             yield Breach("history-gaps", proof, self.firsts["none"])
 
     def _crossed(self, row: Row, decoded: list[int]) -> Iterator[Breach]:

@@ -62,8 +62,10 @@ def _without_effect(probe: Probe, row: ServerParameter) -> Iterator[Cause]:
 
 def attributed(result: ServerResult, causes: Sequence[Cause], dialect: Dialect) -> ServerResult:
     """Return the result with the id of the cause that its request relies on."""
-    own = result.met or result.verdict == "skipped" or result.id in {cause.id for cause in causes}
-    if own or not result.sent:
+    stands_alone = (
+        result.met or result.verdict == "skipped" or result.id in {cause.id for cause in causes}
+    )
+    if stands_alone or not result.sent:
         return result
     sent = json.loads(result.sent)
     sent = sent.get(dialect.group, {}) if dialect.group else sent
@@ -122,7 +124,7 @@ def cause_lines(groups: Sequence[CauseGroup]) -> Iterator[str]:
         result = group.result
         yield f"cause    {result.name}: {result.verdict}: {result.evidence}"
         if group.under:
-            names = ", ".join(one.name for one in group.under)
+            names = ", ".join(member.name for member in group.under)
             yield f"         {len(group.under)} more rely on it: {names}"
     if rest := groups[MOST:]:
         names = ", ".join(group.result.name for group in rest)

@@ -75,14 +75,14 @@ def _differing(answers: Sequence[Answer], draw: _Draw, what: str) -> Observation
     refused = next((answer for answer in answers if answer.refusal), None)
     if refused is not None:
         return Observation("error", f"{what}: refused: {refused.refusal}", refused)
-    whole = [answer for answer in answers if answer.ended in FULL]
-    if not draw.odds or len(whole) < 2:
+    finished = [answer for answer in answers if answer.ended in FULL]
+    if not draw.odds or len(finished) < 2:
         return Observation("skipped", "texts of this model may be equal by chance")
-    agree = [first.text == second.text for first, second in combinations(whole, 2)]
-    texts = len({answer.text for answer in whole})
-    line = f"{what}: {texts} texts of {len(whole)}; {draw.odds}"
+    agree = [first.text == second.text for first, second in combinations(finished, 2)]
+    texts = len({answer.text for answer in finished})
+    line = f"{what}: {texts} texts of {len(finished)}; {draw.odds}"
     wrong = any(agree) if draw.pairs else all(agree)
-    return Observation("other meaning" if wrong else "honoured", line, whole[-1])
+    return Observation("other meaning" if wrong else "honoured", line, finished[-1])
 
 
 def _draw(client: Client) -> _Draw:
@@ -97,5 +97,5 @@ def _draw(client: Client) -> _Draw:
             return _Draw(sent, f"two agree with a chance of {chance:.1g}", True)
     hot = {**plain, dialect.length: LENGTH, "temperature": dialect.hot}
     seeded = [client.complete(PROMPTS[0], {**hot, "seed": seed}).text for seed in range(_SEEDS)]
-    own = len({*seeded}) == _SEEDS and not answer.reports
-    return _Draw(hot, f"no two of {_SEEDS} seeds agree" if own else "", False)
+    are_distinct = len({*seeded}) == _SEEDS and not answer.reports
+    return _Draw(hot, f"no two of {_SEEDS} seeds agree" if are_distinct else "", False)

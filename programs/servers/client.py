@@ -148,8 +148,8 @@ class Client:
             came: dict[int, list[tuple[Answer, float]]] = {0: []}
             for event in events:
                 if event.data is not None:  # llama-server's first event of several prompts
-                    whole = answer_of(self.dialect, sent, event.data)
-                    for part in (whole, *whole.siblings):
+                    event_answer = answer_of(self.dialect, sent, event.data)
+                    for part in (event_answer, *event_answer.siblings):
                         came.setdefault(part.index, []).append((part, event.at))
             answer, *siblings = (_together(came[index], sent) for index in sorted(came))
             answer = replace(answer, siblings=tuple(siblings))
@@ -246,8 +246,8 @@ def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
     return replace(first, siblings=tuple(rest), events=(data,))
 
 
-def _choice(sent: Mapping[str, Any], choice: Mapping[str, Any], place: int) -> Answer:
-    """Read one completion with its own event. place: its index if it names none."""
+def _choice(sent: Mapping[str, Any], choice: Mapping[str, Any], position: int) -> Answer:
+    """Read one completion with its own event. position: its index if it names none."""
     drawn = choice.get("token_ids")  # vLLM's, where they are asked for
     return Answer(
         sent,
@@ -255,7 +255,7 @@ def _choice(sent: Mapping[str, Any], choice: Mapping[str, Any], place: int) -> A
         None if drawn is None else tuple(int(token) for token in drawn),
         _reports(choice.get("logprobs") or {}),
         str(choice.get("finish_reason") or ""),
-        index=int(choice.get("index", place)),
+        index=int(choice.get("index", position)),
         events=({"choices": [choice]},),
     )
 

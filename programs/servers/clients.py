@@ -105,9 +105,9 @@ def _climb(ladder: _Ladder, rows: dict[str, ServerParameter], n: int, before: in
 
 def _alone(probe: Probe, row: ServerParameter) -> list[Answer]:
     """Return the answers to requests with a value each; [] if they show nothing."""
-    asked = [answer for i in range(_VALUES) for answer in _asked(probe, row, i)]
-    refused = any(answer.refusal for answer in asked)
-    return [] if refused or len({answer.text for answer in asked}) < 2 else asked
+    answers = [answer for i in range(_VALUES) for answer in _asked(probe, row, i)]
+    refused = any(answer.refusal for answer in answers)
+    return [] if refused or len({answer.text for answer in answers}) < 2 else answers
 
 
 def _asked(probe: Probe, row: ServerParameter, i: int) -> list[Answer]:
@@ -158,10 +158,10 @@ def _lost(effect: str, pairs: Sequence[_Pair], unset: set[str]) -> Answer | None
     """Return an answer that shows the loss of a parameter."""
     texts = unset | {want.text for want, _ in pairs}
     if effect == "seed":
-        other = {
+        differing = {
             want.text: got for want, got in pairs if got.text[:_BEGINNING] != want.text[:_BEGINNING]
         }
-        return next(iter(other.values())) if len(other) >= _LOST else None
+        return next(iter(differing.values())) if len(differing) >= _LOST else None
     return next(
         (got for want, got in pairs if got.refusal or _LOSSES[effect](want, got, texts)), None
     )

@@ -46,8 +46,8 @@ def lengths(dialect: Dialect, answer: Answer) -> str:
     if type(length) is int and length > 0 and max(listed) >= length + _CUT:
         return f"{max(listed)} tokens are listed, {length} are asked for"
     came = (answer.last.get("usage") or {}).get("completion_tokens")
-    whole = all(choice.ended == "length" and choice.text.isascii() for choice in choices)
-    if dialect.text != "openai" or answer.index or came is None or not (whole and all(listed)):
+    are_full = all(choice.ended == "length" and choice.text.isascii() for choice in choices)
+    if dialect.text != "openai" or answer.index or came is None or not (are_full and all(listed)):
         return ""
     # llama-server counts the first choice alone (b11549).
     right = (sum(listed), *listed[: dialect.family == "llama-server"])
@@ -58,14 +58,14 @@ def _comparable(dialect: Dialect, answer: Answer) -> bool:
     """Return whether the tokens have texts, and all of them are in the answer's text."""
     if dialect.text != "openai" or not answer.text.isascii():
         return False
-    named = [report.token for report in answer.reports]
+    tokens = [report.token for report in answer.reports]
     messages = [
         choice.get("message") or choice.get("delta") or {}
         for event in answer.events
         for choice in event.get("choices", ())
     ]
     hidden = any(message.get(name) for message in messages for name in _HIDDEN)
-    return any(token.text for token in named) and all(t.id < 0 for t in named) and not hidden
+    return any(token.text for token in tokens) and all(t.id < 0 for t in tokens) and not hidden
 
 
 def _joined(answer: Answer) -> str:

@@ -47,8 +47,8 @@ class LeakWatch:
 
     def __post_init__(self) -> None:
         self._own = replace(self.client, traffic=Traffic(), only=frozenset())
-        asked = self.client.selects(NAME) and not self.client.traffic.silent
-        self._silent, self._text = self._choose() if asked else ({}, "")
+        is_selected = self.client.selects(NAME) and not self.client.traffic.silent
+        self._silent, self._text = self._choose() if is_selected else ({}, "")
         self._since: list[Sent] = []
         self.client.traffic.log.clear()
 
@@ -91,11 +91,11 @@ class LeakWatch:
         length = self.client.dialect.length
         for more in ({"seed": 11}, {"temperature": 0.0}):
             try:
-                first, again = (self._asked({length: LENGTH, **more}) for _ in range(2))
+                first, second = (self._asked({length: LENGTH, **more}) for _ in range(2))
             except ServerFailure:
                 self.client.traffic.silent += self._own.traffic.silent
                 break
-            if first.text == again.text and not first.refusal:
+            if first.text == second.text and not first.refusal:
                 return {length: LENGTH, **more}, first.text
         return {}, ""
 

@@ -61,14 +61,14 @@ def _order(probe: Probe, row: ServerParameter) -> Observation | None:
     if not probe.seeds:
         return None
     for both in ([first, second], [second, first]):
-        for one in ([first], [second]):
+        for single in ([first], [second]):
             texts = [
                 [hot.text for hot in probe.hots(**values | {row.name: elements})]
-                for elements in (both, one)
+                for elements in (both, single)
             ]
             answer = probe.hot(SEEDS[0], **values | {row.name: both})
             if answer.refusal or texts[0] == texts[1]:
-                return _wrong(row, both, answer, f", as of {json.dumps(one)} alone")
+                return _wrong(row, both, answer, f", as of {json.dumps(single)} alone")
     return None
 
 

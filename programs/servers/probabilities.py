@@ -96,13 +96,13 @@ def _in_a_stream(client: Client) -> Observation:
     if not (plain.reports and plain.text.isascii()):  # parts of a character have no list
         return Observation("skipped", "no probabilities of whole characters to compare")
     want, got = ([report.token for report in side.reports] for side in (plain, parts))
-    near = all(
+    agree = all(
         a.text == b.text and abs(a.logprob - b.logprob) <= TOLERANCE
         for a, b in zip(want, got, strict=False)
     )
     wrong = f"{len(got)} tokens have logprobs {[token.logprob for token in got][:3]}, in one part "
     wrong += f"{len(want)} have {[token.logprob for token in want][:3]}"
-    return honoured_if(near and len(got) == len(want), f"{len(want)} as in one part", wrong, parts)
+    return honoured_if(agree and len(got) == len(want), f"{len(want)} as in one part", wrong, parts)
 
 
 def _same_first(plain: Answer, changed: Answer, what: str) -> Observation:

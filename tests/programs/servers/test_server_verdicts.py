@@ -36,7 +36,7 @@ def test_what_a_newer_server_ignores_is_reported_with_the_evidence_of_both(tmp_p
     assert done.returncode == 1
     lines = done.stdout.splitlines()
     assert lines[0] == f"compare  mine (llama-server) of {old}"
-    assert lines[1] == f"with     mine (llama-server) of {new}   1/2 verdicts differ"
+    assert lines[1] == f"with     mine (llama-server) of {new}   1/3 verdicts differ"
     assert lines[2].split() == ["parameter/top_k", "honoured", "->", "ignored"]
     assert lines[3] == "    was: top_k 1 at temperature 2: the greedy text"
     assert lines[4].startswith("    now: top_k 1 at temperature 2: the text stays")
@@ -48,7 +48,7 @@ def test_servers_that_are_alike_have_no_difference(tmp_path: Path) -> None:
     old, new = (bundle(tmp_path / name, answered, "top_k") for name in ("old", "new"))
     done = cli("compare", old, new)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "0/1 verdicts differ" in done.stdout
+    assert "0/2 verdicts differ" in done.stdout
     done = cli("compare", old, new, "-o", tmp_path / "page")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "leave out -o" in done.stderr
