@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import open_file, read_file
 from sampler_parity.harness.sanitize import limits
 
 _NAME = "generation_config.json"
@@ -23,14 +24,11 @@ def metadata_of(path: Path) -> dict[str, Any]:
 
 def _of_json(path: Path) -> dict[str, Any]:
     try:
-        with path.open("rb") as file:
-            data = json.loads(file.read(limits.REPORT))
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}", _FIX) from None
+        data = json.loads(read_file(path, limits.REPORT))
     except (ValueError, RecursionError):
         raise InputError(path, "is not JSON", _FIX) from None
     if not isinstance(data, dict):
-        raise InputError(path, "is no object of JSON", _FIX)
+        raise InputError(path, "is JSON, but not an object", _FIX)
     return data
 
 
@@ -40,10 +38,13 @@ def _of_gguf(path: Path) -> dict[str, Any]:
     from sampler_parity.harness.inputs.gguf import BoundedReader
 
     try:
+        open_file(path).close()  # a pipe would keep the package's reader waiting
         fields = BoundedReader(path).fields.items()
         scalars = {k: f for k, f in fields if f.types[0] != GGUFValueType.ARRAY}
         return {key: field.contents() for key, field in scalars.items()}
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}", _FIX) from None
+    except InputError:
+        raise
     except Exception:  # the package's reader raises anything on a damaged file
         raise InputError(path, "is not a GGUF file", _FIX) from None
