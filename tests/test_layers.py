@@ -61,6 +61,8 @@ PACKAGES = (
     "maintenance.rows",
     "programs.servers",
     "programs.recording",
+    "programs.differences",
+    "programs.settings",
     "programs.upgrade",
     "programs.pages",
     "programs.cli",
@@ -85,7 +87,7 @@ BUDGETS = {
     "programs.cli.check": 18_400,
     "programs.cli.diff": 15_200,
     "programs.cli.redact": 18_400,
-    "programs.cli.server": 28_300,
+    "programs.cli.server": 28_400,
     "programs.cli.settings": 5_000,
     "programs.cli.why": 14_400,
 }

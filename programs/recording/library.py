@@ -10,4 +10,5 @@ _SOURCES = Path(__file__).parent / "native"
 def recorder() -> Path:
     """Return the library that LD_PRELOAD takes. Raises InputError without a compiler."""
     files = sorted(_SOURCES.iterdir())
-    return built("recorder", [f for f in files if f.suffix == ".cpp"], ["-ldl", "-pthread"], files)
+    options = ["-ldl", "-pthread", f"-Wl,--version-script={_SOURCES / 'exports.map'}"]
+    return built("recorder", [f for f in files if f.suffix == ".cpp"], options, files)
