@@ -185,7 +185,8 @@ def _without_leaks(
     ids = set[str]()
     while True:
         for result in group(client):
-            leak = watch.find()
+            # Exact tokens show leaks. llama-cpp-python ends a stream at another request.
+            leak = watch.find() if result.group != "exact" else None
             if leak is not None and not result.met:
                 failing[result.id] = result.model_copy(update={"cause": f"state/{LEAKS}"})
             elif result.id not in ids:
