@@ -220,3 +220,5 @@ SAMPLERS: dict[str, Callable[..., Sampler]] = {name: row.make for name, row in R
 REFERENCE_SAMPLERS: dict[str, Callable[..., Sampler]] = {
     name: row.make for name, row in REFERENCE_ROWS.items()
 }
+# Samplers that always select one candidate.
+SELECTING = frozenset(name for name, row in ROWS.items() if row.kind == "select")

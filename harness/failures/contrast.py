@@ -55,8 +55,9 @@ def with_contrast(
             by_place.setdefault((record.backend, record.result.stage), []).append(record)
     common = {}
     for (backend, stage), of_stage in by_place.items():
-        bound = contrast(*_sides(backend, stage, judged, cases))
-        if bound and not any(record.known for record in of_stage):
+        if any(record.known for record in of_stage):
+            continue
+        if bound := contrast(*_sides(backend, stage, judged, cases)):
             common[_largest(of_stage, judged)] = str(bound)
     for record in records:
         if record.id in common and record.result is not None:

@@ -3,13 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from sampler_parity.harness.bundle.bundle import Bundle
-
-_SELECTING = frozenset({"dist", "greedy", "mirostat", "mirostat_v2", "adaptive_p"})
+from sampler_parity.reference.registry import SELECTING
 
 
 def misplaced(names: Sequence[str]) -> str:
     """Return which samplers stand behind the draw, and what to do; "" if none does."""
-    at = max((i for i, name in enumerate(names) if name in _SELECTING), default=len(names))
+    at = max((i for i, name in enumerate(names) if name in SELECTING), default=len(names))
     later = ", ".join(names[at + 1 :])
     return (
         f"{later} behind {names[at]} has no part in the draw: put {names[at]} last" if later else ""

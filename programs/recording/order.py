@@ -6,7 +6,8 @@ A chain is a list of (name, arguments). An argument that is not there leaves a s
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-SELECTING = frozenset({"dist", "greedy", "mirostat", "mirostat_v2", "adaptive_p"})
+from sampler_parity.reference.registry import SELECTING
+
 WITH_HISTORY = frozenset({"penalties", "dry", "grammar", "grammar_lazy_patterns", "adaptive_p"})
 Arguments = Mapping[str, Any]
 StageSpec = tuple[str, Arguments]

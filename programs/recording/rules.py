@@ -8,7 +8,7 @@ from sampler_parity.programs.recording import events as e
 from sampler_parity.programs.recording.decoded import DecodedTexts
 from sampler_parity.programs.recording.histories import History
 from sampler_parity.programs.recording.misuse import Misuse
-from sampler_parity.programs.recording.order import SELECTING, behind_the_draw, without_effect
+from sampler_parity.programs.recording.order import behind_the_draw, without_effect
 from sampler_parity.programs.recording.reader import Process
 from sampler_parity.programs.recording.replay import (
     DRAWN_BY,
@@ -19,6 +19,7 @@ from sampler_parity.programs.recording.replay import (
     ReplayedProcess,
 )
 from sampler_parity.programs.recording.streams import Streams
+from sampler_parity.reference.registry import SELECTING
 
 _BY_LLAMA_CPP = "(llama.cpp"  # a refusal of the reference that is llama.cpp's, too
 

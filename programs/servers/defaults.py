@@ -46,8 +46,8 @@ class Default:
 
 @dataclass(frozen=True)
 class ServerDefaults:
-    """Hold what is known of a server's defaults. family: whose program it is, or "". declared: by
-    flags and metadata, None without both. reported: by the server itself. slots: texts at once, 0
+    """A server's defaults, as far as known. family: whose program it is, or "". declared: by flags
+    and metadata, None without both. reported: by the server itself. slots: texts at once, 0
     if unknown. eos: the token that ends a text."""
 
     family: str = ""
