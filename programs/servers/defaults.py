@@ -191,7 +191,7 @@ def _shortest(value: Any) -> Any:
 
 def equal(first: Any, second: Any) -> bool:
     """Compare two values of a parameter as a server reads them: in float32, a seed in 32 bits."""
-    if isinstance(first, list | str | bool) or isinstance(second, list | str | bool):
+    if not (type(first) in (int, float) and type(second) in (int, float)):
         return bool(first == second)
     if first in RANDOM and second in RANDOM:
         return True
@@ -252,6 +252,7 @@ def stating(client: Client) -> Client:
         row.name: program.default
         for row in dialect.parameters
         if (program := _row(dialect.family, row.name)) is not None
+        and program.default is not None
         and row.effect not in ("seed", "length", "shape")
         and not equal(row.default, program.default)
     }

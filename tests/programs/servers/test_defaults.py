@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
+from sampler_parity.programs.servers.address import Address
+from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.defaults import (
     Default,
     ServerDefaults,
@@ -19,6 +21,7 @@ from sampler_parity.programs.servers.defaults import (
     fit,
     of_flags,
     of_metadata,
+    stating,
 )
 from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.model_metadata import metadata_of
@@ -179,3 +182,13 @@ def test_a_file_that_is_no_model_is_refused(tmp_path: Path, name: str) -> None:
         (tmp_path / bad).write_text(text)
     with pytest.raises(InputError, match="generation_config"):
         metadata_of(tmp_path / name)
+
+
+@pytest.mark.parametrize("family", DIALECTS)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_prediction_states_a_default_of_each_program_in_each_dialect(
+    family: str, dialect: str
+) -> None:
+    fitted = fit(DIALECTS[dialect], ServerDefaults(family))
+    always = stating(Client(Address("http", "127.0.0.1", 1), fitted)).dialect.always
+    assert None not in always.values()
