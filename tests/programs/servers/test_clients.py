@@ -1,8 +1,9 @@
 """A parameter that is lost among many requests is named, with the rung where that begins."""
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Barrier, BrokenBarrierError
 from unittest import mock
 
 import pytest
@@ -25,29 +26,25 @@ def dialect_of(*names: str) -> Dialect:
 
 @dataclass
 class Busy:
-    """Drop a parameter of each request that comes while `limit` or more are in flight, or refuse it
-    if no parameter is named. at_once: how many clients ask; a request waits for `limit` of them."""
+    """Drop a parameter of each request from the `limit`-th in flight on, or refuse it, if no
+    parameter is named. clients: each request waits until all of them ask."""
 
     name: str
     limit: int
-    at_once: int = 1
-    flying: int = 0
-    several: threading.Condition = field(default_factory=threading.Condition)
+    clients: Barrier = field(default_factory=partial(Barrier, 1))
+
+    def at_once(self, clients: int) -> None:
+        self.clients = Barrier(clients, timeout=60)
 
     def __call__(self, sent: Sent) -> Answered:
-        with self.several:
-            self.flying += 1
-            crowded = self.flying >= self.limit
-            self.several.notify_all()
-            wait_s = 1.0 if self.at_once >= self.limit else 0.0
-            self.several.wait_for(lambda: self.flying >= self.limit, wait_s)
         try:
-            if crowded and not self.name:
-                return 503, {"error": "busy"}
-            return (drops(self.name)(answered) if crowded else answered)(sent)
-        finally:
-            with self.several:
-                self.flying -= 1
+            crowded = self.clients.wait() + 1 >= self.limit
+        except BrokenBarrierError:  # a client that was refused asks no more
+            crowded = False
+        if crowded and not self.name:
+            self.clients.abort()
+            return 503, {"error": "busy"}
+        return (drops(self.name)(answered) if crowded else answered)(sent)
 
 
 def result(answering: Answering, most: int = 64, dialect: Dialect = LLAMA) -> ServerResult:
@@ -58,12 +55,12 @@ def result(answering: Answering, most: int = 64, dialect: Dialect = LLAMA) -> Se
 
 def result_of_busy(busy: Busy, *names: str, most: int = 64) -> ServerResult:
     def counted(probe: Probe, wants: Sequence[Answer]) -> list[tuple[Answer, Answer]]:
-        busy.at_once = len(wants)
+        busy.at_once(len(wants))
         try:
             pairs: list[tuple[Answer, Answer]] = at_once(probe, wants)
             return pairs
         finally:
-            busy.at_once = 1
+            busy.at_once(1)
 
     at_once = vars(clients)["_at_once"]
     with mock.patch.object(clients, "_at_once", counted):
