@@ -88,9 +88,8 @@ def test_a_change_that_once_broke_a_target_asks_for_it(path: str, target: str) -
 
 def test_make_runs_targets_only_if_told_to() -> None:
     def asked(*words: str) -> list[str]:
-        done = subprocess.run(
-            ["make", "-n", "affected", *words], cwd=ROOT, capture_output=True, check=True, text=True
-        )
+        command = ["make", "--no-print-directory", "-n", "affected", *words]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True)
         return done.stdout.replace("\\\n", "").split()[3:]
 
     assert asked() == []  # make profile has a RUN of its own, which ends with 1
