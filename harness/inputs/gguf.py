@@ -1,10 +1,13 @@
 """Reading GGUF files that may be damaged, and vocabularies of a hundred thousand tokens."""
 
 import struct
+from pathlib import Path
 from typing import Any
 
 import gguf
 import numpy as np
+
+from sampler_parity.harness.files import open_file
 
 _LENGTH = struct.Struct("<Q")
 _ARRAY_HEAD = 4 + _LENGTH.size  # kind of its values, and how many
@@ -13,8 +16,13 @@ _ARRAY_HEAD = 4 + _LENGTH.size  # kind of its values, and how many
 class BoundedReader(gguf.GGUFReader):  # type: ignore[misc]
     """Read to the end of the file; the package's own reader loops on a damaged length.
 
-    Arrays are read as a whole: the package's reader takes ten seconds for 128,256 tokens.
+    Arrays are read as a whole: the package's reader takes ten seconds for 128,256 tokens. Raises
+    InputError for a pipe, where it would wait.
     """
+
+    def __init__(self, path: Path) -> None:
+        open_file(path).close()
+        super().__init__(path)
 
     def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Any = None) -> Any:
         if int(offset) + np.dtype(dtype).itemsize * int(count) > len(self.data):

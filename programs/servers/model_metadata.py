@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.files import open_file, read_file
+from sampler_parity.harness.files import read_file
 from sampler_parity.harness.sanitize import limits
 
 _NAME = "generation_config.json"
@@ -38,7 +38,6 @@ def _of_gguf(path: Path) -> dict[str, Any]:
     from sampler_parity.harness.inputs.gguf import BoundedReader
 
     try:
-        open_file(path).close()  # a pipe would keep the package's reader waiting
         fields = BoundedReader(path).fields.items()
         scalars = {k: f for k, f in fields if f.types[0] != GGUFValueType.ARRAY}
         return {key: field.contents() for key, field in scalars.items()}
