@@ -85,7 +85,7 @@ BUDGETS = {
     "harness.cli.report": 17_100,
     "harness.cli.run": 34_000,
     "programs.cli.check": 18_400,
-    "programs.cli.diff": 15_200,
+    "programs.cli.diff": 15_600,
     "programs.cli.redact": 18_400,
     "programs.cli.server": 28_400,
     "programs.cli.settings": 5_000,
