@@ -10,8 +10,8 @@ from sampler_parity.harness.errors import InputError
 
 
 def diff(
-    a: Annotated[Path, typer.Argument(help="a folder that `record` wrote")],
-    b: Annotated[Path, typer.Argument(help="the recording of the second run")],
+    a: Annotated[Path, typer.Argument(help="a folder that `record` wrote, or a log of answers")],
+    b: Annotated[Path, typer.Argument(help="the recording or log of the second run")],
     fail_on: Annotated[
         str, typer.Option(metavar="CAUSES", help="exit with 1 for these alone: sampler,logits")
     ] = "",
@@ -22,10 +22,12 @@ def diff(
     """Explain why two runs of a model differ: their first different token, and its cause.
 
     The cause is sampler, stream (random numbers), logits, history (the tokens that penalties saw)
-    or prompt. A replay of each recording with parts of the other decides it.
+    or prompt. A replay of each recording with parts of the other decides it. Of two logs, a line of
+    JSON for each answer or token, log-probabilities show part of it.
 
     Examples:
       sampler-parity diff yesterday today
+      sampler-parity diff answers.jsonl other.jsonl
       sampler-parity diff old new --fail-on sampler,stream,history
 
     Exit status: 0 the texts are equal; 1 they differ; 2 bad input. With --fail-on, 1 if a cause is
@@ -36,13 +38,17 @@ def diff(
 
     from sampler_parity.programs.differences.causes import CAUSES
     from sampler_parity.programs.differences.comparison import compare
+    from sampler_parity.programs.differences.logs import compare_logs
     from sampler_parity.programs.recording.reader import Recording
 
     failing = {cause.strip() for cause in fail_on.split(",")} if fail_on else {*CAUSES}
     for unknown in sorted(failing - {*CAUSES})[:1]:
         fix = f"write some of {', '.join(CAUSES)}"
         raise InputError("--fail-on", f"unknown cause {unknown!r}", fix)
-    comparison = compare(Recording(a), Recording(b))
+    if a.is_file() != b.is_file():
+        raise InputError(b, f"is not of the kind of {a}", "name two recordings, or two logs")
+    logs = a.is_file()
+    comparison = compare_logs(a, b) if logs else compare(Recording(a), Recording(b))
     if json is not None:
         write_data(json, dumps({"is_equal": comparison.is_equal, **asdict(comparison)}, indent=2))
     with lines_to(line_target(json)):

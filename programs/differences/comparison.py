@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.phase import phase
@@ -11,18 +12,21 @@ from sampler_parity.programs.differences.settings import facts_of
 from sampler_parity.programs.recording.reader import Recording
 from sampler_parity.programs.recording.tokens import RecordedToken, tokens_of
 
-_AROUND = 12  # tokens of the text that are listed before the parting
+AROUND = 12  # tokens of the text that are listed before the parting
 _MOST = 6  # settings and facts that are listed
 
 
 @dataclass(eq=False)
 class Text:
-    """A text of a chain. A reset in the middle does not end it. prompt: None if it is not recorded.
-    numbers: of its tokens in the recording."""
+    """A text of a chain. A reset in the middle does not end it. prompt: its tokens; None if not
+    recorded. numbers: of its tokens in the recording."""
 
-    prompt: list[int] | None
-    tokens: list[int] = field(default_factory=list)
+    prompt: Any
+    tokens: list[Any] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
+
+
+T = TypeVar("T", bound=Text)
 
 
 def read_by(token: RecordedToken) -> list[int] | None:
@@ -53,9 +57,9 @@ def texts_of(recording: Recording) -> list[Text]:
     return [*dict.fromkeys(text for text in texts.values() if text.tokens)]
 
 
-def pairs_of(a: Sequence[Text], b: Sequence[Text]) -> list[tuple[Text, Text]]:
-    """Pair the texts of two recordings in order: those of one prompt, and those without another of
-    their prompt."""
+def pairs_of(a: Sequence[T], b: Sequence[T]) -> list[tuple[T, T]]:
+    """Pair the texts of two recordings or logs in order: those of one prompt, and those without
+    another of their prompt."""
     rest, prompts, pairs = list(b), [text.prompt for text in a], []
     for text in a:
         same = [candidate for candidate in rest if candidate.prompt == text.prompt]
@@ -73,8 +77,8 @@ class Comparison:
 
     texts: how many each has. equal: how many pairs are equal. same: the equal tokens of the first
     pair that parts, None if none does. before: the end of their text. tokens: the first different
-    ones, or `its end`. numbers: theirs in the recordings. prompt: how the prompts differ. facts:
-    what else the programs differ in.
+    ones, or `its end`. numbers: theirs in the recordings; 0: in a log. prompt: how the prompts
+    differ. facts: what else the programs differ in.
     """
 
     texts: tuple[int, int]
@@ -108,7 +112,8 @@ class Comparison:
             yield "cause", f"{cause}: {sentence}"
         for part, (of_b, of_a) in self.decision.outcomes.items():
             yield "replay", f"with A's {part} B selects {of_b}, with B's A {of_a}"
-        yield "next", "sampler-parity why A {}; sampler-parity why B {}".format(*self.numbers)
+        if any(self.numbers):
+            yield "next", "sampler-parity why A {}; sampler-parity why B {}".format(*self.numbers)
 
 
 def _listed(label: str, texts: list[str]) -> Iterator[tuple[str, str]]:
@@ -139,7 +144,7 @@ def _explained(
     return replace(
         comparison,
         same=at,
-        before=b"".join(before[-_AROUND:]).decode(errors="replace"),
+        before=b"".join(before[-AROUND:]).decode(errors="replace"),
         tokens=(tokens[0], tokens[1]),
         numbers=(in_a.token.number, in_b.token.number),
         prompt=_prompt((a.prompt, b.prompt), in_a, in_b),

@@ -45,8 +45,21 @@ def test_a_difference_is_explained_on_one_screen(
         assert (data["is_equal"], [*data["decision"]["causes"]]) == (False, ["sampler"])
 
 
+def test_two_logs_of_answers_are_compared(tmp_path: Path) -> None:
+    top = [{"token": " a", "logprob": -0.5}, {"token": " b", "logprob": -1.0}]
+    for name, token in zip("ab", top, strict=True):
+        (tmp_path / name).write_text(json.dumps({**token, "top_logprobs": top}))
+    done = cli("diff", "a", "b", folder=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "cause    not decided: log-probabilities differ by up to 0 (lists: 1)" in done.stdout
+    assert cli("diff", "a", "a", folder=tmp_path).returncode == 0
+
+
 def test_bad_input_is_refused_in_one_line(tmp_path: Path) -> None:
     Run().record(tmp_path / "a")
     assert "is not a recording: it has no file" in refused(cli("diff", tmp_path / "a", tmp_path))
     assert "unknown cause 'x'" in refused(cli("diff", "a", "a", "--fail-on", "x", folder=tmp_path))
+    (tmp_path / "log").write_text("")
+    assert "is not of the kind of a" in refused(cli("diff", "a", "log", folder=tmp_path))
+    assert "has no token" in refused(cli("diff", "log", "log", folder=tmp_path))
     assert "use `sampler-parity diff A B`" in refused(cli("compare", "a", "a", folder=tmp_path))
