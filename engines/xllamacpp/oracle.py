@@ -190,7 +190,8 @@ def _known(probe: Probe, between: int) -> Known:
         answer = probe.ask(prompt, length=1, temperature=1.0, seed=1, n_probs=LISTED)
         tokens = answer.reports[0].top if answer.reports else ()
         if len(tokens) < LISTED or not all(0 < one.p <= 1 for one in tokens):
-            raise ServerFailure("rejected", f"no probabilities to compare: {answer.got}")
+            line = f"no probabilities to compare: {answer.got}"
+            raise ServerFailure("rejected", line, answer.sent)
         texts |= {one.id: one.text for one in tokens}
         ids = [one.id for one in tokens]
         likely = {*ids[: KEPT // 2]} & {*prompt[:4], *prompt[-4:]}

@@ -123,7 +123,7 @@ def server_check(
     client.traffic.beat = beat = Heartbeat()
     check = ServerCheck(dialect, client, groups)
     bundle = run_checks(check, folder, words, beat.shown, show_causes)
-    for line in cause_lines(by_cause(bundle)):
+    for line in cause_lines(by_cause(bundle, spoken)):
         print_line(line)
     print_line(f"server   {required(bundle)}, {client.traffic.requests} requests - {folder}")
     if not met(bundle):

@@ -16,20 +16,26 @@ from sampler_parity.programs.servers.effects import EFFECTS
 from sampler_parity.programs.servers.http import ServerFailure
 from sampler_parity.programs.servers.oracle.registry import own_tests
 from sampler_parity.programs.servers.parameters import fill, prepare
-from sampler_parity.programs.servers.probe import Probe, Undetermined
+from sampler_parity.programs.servers.probe import SEEDS, Probe, Undetermined
 from sampler_parity.programs.servers.server_record import ServerResult
 
 MOST = 3  # causes on the screen
+_OF_ONE = ("parameter", "probabilities")  # groups whose results are about single parameters
+_OF_SEVERAL = ("parameters together", "texts of a grammar", "kinds at once", "32 at once")
+_EVERYWHERE = ("temperature", "seed")
+_TEXTS = ("prompt", "messages", "model", "stream")
 _QUICKLY = ("greedy", "forces", "stops", "length", "spreads", "moves")  # a few requests each
 
 
 @dataclass(frozen=True)
 class Cause:
-    """Why results fail. id: the result that is about it. name: the parameter."""
+    """Why results fail. id: the result that is about it. name: the parameter. at_neutral: whether
+    its neutral value fails, and not the others."""
 
     id: str
     name: str
     line: str
+    at_neutral: bool = False
 
 
 def first_look(client: Client) -> list[Cause]:
@@ -39,6 +45,8 @@ def first_look(client: Client) -> list[Cause]:
         prepare(probe)
         hot = probe.hot()
         rows = [row for row in client.dialect.parameters if row.documented]
+        if acting := [*_acting_at_neutral(probe, rows)]:
+            return acting
         if any(row.name == "seed" for row in rows) and not (probe.seeds or hot.refusal):
             causes.append(Cause("parameter/seed", "seed", "a seed does not repeat"))
         for row in rows:
@@ -48,6 +56,18 @@ def first_look(client: Client) -> list[Cause]:
     except ServerFailure:
         pass  # the results name it
     return causes
+
+
+def _acting_at_neutral(probe: Probe, rows: Sequence[ServerParameter]) -> Iterator[Cause]:
+    """Yield a parameter whose neutral value makes one text of three hot ones, which differ where
+    requests do not state it."""
+    if len({hot.text for hot in probe.hots()}) > 1:
+        return
+    for row in rows:
+        stated = row.name in probe.neutral and row.name not in _EVERYWHERE
+        if stated and len({hot.text for hot in probe.hots(**{row.name: None})}) == len(SEEDS):
+            line = f"{row.name} {json.dumps(row.neutral)} is not neutral: one text of all seeds"
+            yield Cause(f"parameter/{row.name}", row.name, line, at_neutral=True)
 
 
 def _without_effect(probe: Probe, row: ServerParameter) -> Iterator[Cause]:
@@ -74,8 +94,7 @@ def attributed(result: ServerResult, causes: Sequence[Cause], dialect: Dialect) 
     stated = [row.name for row in dialect.parameters if row.effect != "length"]
     of_parameters = [cause for cause in causes if cause.name in stated and "leaks" not in cause.id]
     for cause in sorted(of_parameters, key=lambda cause: cause.name == "seed"):
-        relies = _drawn(sent) if cause.name == "seed" else _relies(sent, rows[cause.name], exact)
-        if relies:
+        if _relies(sent, cause, rows[cause.name], exact):
             return result.model_copy(update={"cause": cause.id})
     return result
 
@@ -91,10 +110,14 @@ def _compares_values(result: ServerResult, dialect: Dialect) -> bool:
     return of_values or result.name in {"every answer: settings", *own_tests(dialect.name)}
 
 
-def _relies(sent: dict[str, Any], row: ServerParameter, exact: bool) -> bool:
+def _relies(sent: dict[str, Any], cause: Cause, row: ServerParameter, exact: bool) -> bool:
     """Return whether a request states a value with effect. exact: or one that is not what a server
     without the parameter has."""
     value = sent.get(row.name)
+    if cause.at_neutral:
+        return bool(value == row.neutral)
+    if cause.name == "seed":
+        return _drawn(sent)
     return value not in (None, row.neutral) or (exact and value not in (None, row.default))
 
 
@@ -106,16 +129,71 @@ class CauseGroup:
     under: list[ServerResult]
 
 
-def by_cause(checked: Bundle) -> list[CauseGroup]:
-    """Return failing results with those under them, the largest groups first."""
+def by_cause(checked: Bundle, dialect: Dialect) -> list[CauseGroup]:
+    """Return failing results with those under them: the largest groups first, and what names a
+    parameter before what has several."""
     failing = [r for r in checked.of(ServerResult) if not r.met and r.verdict != "skipped"]
-    ids = {result.id for result in failing}
+    relied_on = {r.id: r.cause or _simplest(r, failing, dialect) for r in failing}
     groups = [
-        CauseGroup(result, [r for r in failing if r.cause == result.id])
+        CauseGroup(result, [r for r in failing if _root(r.id, relied_on) == result.id])
         for result in failing
-        if result.cause not in ids
+        if relied_on[result.id] not in relied_on
     ]
-    return sorted(groups, key=lambda group: -len(group.under))
+    return sorted(groups, key=lambda group: (-len(group.under), *_vagueness(group.result)))
+
+
+def _vagueness(result: ServerResult) -> tuple[bool, bool]:
+    return result.group != "parameter", result.name in _OF_SEVERAL
+
+
+def _root(id: str, relied_on: dict[str, str]) -> str:
+    """Return the id of the cause of a result's cause; "" for one without a cause."""
+    cause = relied_on[id]
+    while relied_on.get(cause) in relied_on:
+        cause = relied_on[cause]
+    return cause
+
+
+def _simplest(result: ServerResult, failing: Sequence[ServerResult], dialect: Dialect) -> str:
+    """Return the id of the failing result of a parameter that this request states; "" if there is
+    none, or the parameter's own request states this result's. That with the fewest parameters."""
+    sent = _acting(result, dialect)
+    simpler = [
+        (len(of_cause), cause.id)
+        for cause in failing
+        if cause.group in _OF_ONE and cause.id != result.id and not cause.cause
+        for of_cause in [_acting(cause, dialect)]
+        if _states(sent, of_cause, cause) and not _is_first(result, cause, of_cause, sent)
+    ]
+    return min(simpler, default=(0, ""))[1]
+
+
+def _is_first(
+    result: ServerResult, cause: ServerResult, of_cause: dict[str, Any], sent: dict[str, Any]
+) -> bool:
+    """Return whether a parameter's result does not rely on another one, though its request states
+    that parameter."""
+    both = _states(of_cause, sent, result) or cause.name in _EVERYWHERE
+    return result.group == "parameter" and both
+
+
+def _states(sent: dict[str, Any], of_cause: dict[str, Any], cause: ServerResult) -> bool:
+    """Return whether a request states what a result is about. Nearly all requests have a
+    temperature and a seed: there the value counts."""
+    names = [cause.name] if cause.group == "parameter" else of_cause.keys() - {*_EVERYWHERE}
+    return any(
+        name in sent and (name not in _EVERYWHERE or sent[name] == of_cause.get(name))
+        for name in names
+    )
+
+
+def _acting(result: ServerResult, dialect: Dialect) -> dict[str, Any]:
+    """Return what a request states beyond the neutral values."""
+    sent = json.loads(result.sent or "{}")
+    sent = {**sent, **sent.pop(dialect.group, {})} if dialect.group else sent
+    silent = {dialect.length, *_TEXTS, *dialect.always}
+    neutral = dialect.neutral
+    return {k: v for k, v in sent.items() if k not in silent and v != neutral.get(k)}
 
 
 def cause_lines(groups: Sequence[CauseGroup]) -> Iterator[str]:

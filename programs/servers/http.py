@@ -37,10 +37,15 @@ _LINE = 300  # most characters of a server's text in one line
 class ServerFailure(Exception):  # noqa: N818 - a verdict on a server, not a defect of ours
     """Raised if no valid answer comes. sent: the request, if known."""
 
-    def __init__(self, verdict: Literal["timeout", "crashed", "rejected"], line: str) -> None:
+    def __init__(
+        self,
+        verdict: Literal["timeout", "crashed", "rejected"],
+        line: str,
+        sent: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(verdict, visible(one_line(line, _LINE)))
         self.verdict = verdict
-        self.sent: Mapping[str, Any] = {}
+        self.sent = sent or {}
 
     @property
     def line(self) -> str:

@@ -1,5 +1,6 @@
 """The causes of failures come first, and the results that rely on them are listed under them."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -75,12 +76,23 @@ def test_a_refused_parameter_is_a_cause() -> None:
     assert lines_of(refusing) == ["top_k is refused"]
 
 
+def test_a_neutral_value_that_acts_is_the_only_cause() -> None:
+    def greedy_at_0(sent: Sent) -> Answered:
+        return answered({**sent, "top_k": 1} if sent.get("top_k") == 0 else sent)
+
+    assert lines_of(greedy_at_0) == ["top_k 0 is not neutral: one text of all seeds"]
+    cause = Cause("parameter/top_k", "top_k", "", at_neutral=True)
+    for value, id in (0, cause.id), (9, ""), (40, ""):
+        result = made("min_p", f'{{"top_k": {value}, "temperature": 2.0}}')
+        assert attributed(result, [cause], LLAMA).cause == id
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("quick", [True, False])
 def test_all_that_fails_behind_a_proxy_is_listed_under_what_it_loses(
     quick: bool, tmp_path: Path
 ) -> None:
-    groups = by_cause(checked(loses("top_p", "seed"), tmp_path, quick))
+    groups = by_cause(checked(loses("top_p", "seed"), tmp_path, quick), LLAMA)
     assert {(group.result.name, group.result.verdict) for group in groups} == {
         ("top_p", "ignored"),
         ("seed", "ignored"),
@@ -95,7 +107,7 @@ def test_a_fault_that_relies_on_no_cause_is_a_cause_of_its_own(tmp_path: Path) -
         status, data = loses("min_p")(sent)
         return status, [data[0]] * len(data) if isinstance(data, list) else data
 
-    names = [group.result.name for group in by_cause(checked(one_text, tmp_path, True))]
+    names = [group.result.name for group in by_cause(checked(one_text, tmp_path, True), LLAMA)]
     assert {*names} >= {"min_p", "choices", "choices with a seed"}
 
 
@@ -145,12 +157,52 @@ def test_the_screen_has_three_causes_and_the_names_of_the_rest(tmp_path: Path) -
     assert lines(results)[-1] == "cause    and 2 more: p3, p4"
 
 
-def lines(results: Sequence[ServerResult]) -> list[str]:
+def bundle_of(results: Sequence[ServerResult]) -> Bundle:
     class Results(Bundle):
         def of(self, kind: object) -> list[ServerResult]:  # type: ignore[override]
             return [*results]
 
-    return [*cause_lines(by_cause(object.__new__(Results)))]
+    return object.__new__(Results)
+
+
+def lines(results: Sequence[ServerResult]) -> list[str]:
+    return [*cause_lines(by_cause(bundle_of(results), LLAMA))]
+
+
+@pytest.mark.parametrize(
+    ("failing", "under"),
+    [
+        ({"seed": {"seed": 0}, "x": {"seed": 0, "top_p": 0.5}}, {"x": "seed"}),
+        ({"seed": {"seed": 0}, "x": {"seed": 7, "top_p": 0.5}}, {}),
+        ({"top_p": {"top_p": 0.5}, "min_p": {"min_p": 0.5}}, {}),
+        ({"top_p": {"top_p": 0.5}, "x": {"top_p": 0.9, "min_p": 0.5}}, {"x": "top_p"}),
+        ({"top_p": {"top_p": 0.5}, "x": {"top_p": 1.0, "min_p": 0.5}}, {}),
+        (
+            {"min_p": {"min_p": 0.5}, "top_k": {"top_k": 5, "min_p": 0.1}},
+            {"top_k": "min_p"},
+        ),
+        (
+            {"min_p": {"min_p": 0.5, "top_k": 1}, "top_k": {"top_k": 5, "min_p": 0.1}},
+            {},
+        ),
+        (
+            {"a": {"top_k": 3}, "top_k": {"top_k": 5, "min_p": 0.1}, "min_p": {"min_p": 1.0}},
+            {"a": "min_p", "top_k": "min_p"},
+        ),
+    ],
+)
+def test_a_failure_is_listed_under_the_simplest_one_of_a_parameter_that_it_states(
+    failing: dict[str, dict[str, float]], under: dict[str, str]
+) -> None:
+    results = [
+        made(name, json.dumps(sent)).model_copy(
+            update={} if len(name) > 1 else {"group": "state", "id": name}
+        )
+        for name, sent in failing.items()
+    ]
+    groups = by_cause(bundle_of(results), LLAMA)
+    assert {r.name: g.result.name for g in groups for r in g.under} == under
+    assert sorted(failing) == sorted(r.name for g in groups for r in (g.result, *g.under))
 
 
 def test_the_screen_begins_with_causes_and_ends_with_them(tmp_path: Path) -> None:
