@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.programs.servers.client import Client, answer_of
+from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.invariants import broken
+from sampler_parity.programs.servers.read_answer import read_answer
 from tests.support.openai_answers import WORDS, Data, body, chunks, lists, whole
 from tests.support.raw_server import http_bytes, raw_server
 
@@ -17,7 +18,7 @@ SENT: dict[str, Any] = {"max_tokens": 4, "logprobs": 2}
 
 def names(data: Data, sent: dict[str, Any] = SENT) -> set[str]:
     """Return the invariants that an answer breaks, in any of its choices."""
-    answer = answer_of(OPENAI, sent, data)
+    answer = read_answer(OPENAI, sent, data)
     return {name for one in (answer, *answer.siblings) for name, _ in broken(OPENAI, one)}
 
 
@@ -72,7 +73,7 @@ def test_tokens_of_a_hidden_field_are_not_looked_for_in_the_text() -> None:
     chat = DIALECTS["openai-chat"]
     for hidden, wrong in (("hm", []), ("", ["tokens"])):
         message = {"content": "four", "reasoning_content": hidden}
-        answer = answer_of(chat, SENT, {"choices": [{**choice, "message": message}]})
+        answer = read_answer(chat, SENT, {"choices": [{**choice, "message": message}]})
         assert [name for name, _ in broken(chat, answer)] == wrong
 
 

@@ -4,9 +4,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.programs.servers.client import answer_of
 from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.oracle.model import KnownModel, observe_with
+from sampler_parity.programs.servers.read_answer import read_answer
 from sampler_parity.programs.servers.server_record import ServerResult
 from sampler_parity.programs.servers.values import bound, log_softmax, value_tests
 from tests.support.fake_server import Answered, Answering, Sent, answered, fake_client
@@ -108,7 +108,7 @@ def test_ids_that_vllm_writes_as_texts_are_read() -> None:
         "top_logprobs": [{"token_id:3": -0.5, "token_id:12": -1.5}],
     }
     data = {"choices": [{"text": "a", "token_ids": [3], "logprobs": reply}]}
-    answer = answer_of(DIALECTS["vllm"], {}, data)
+    answer = read_answer(DIALECTS["vllm"], {}, data)
     assert answer.tokens == (3,)
     assert answer.reports[0].token.name == 3
     assert [one.name for one in answer.reports[0].top] == [3, 12]
