@@ -13,7 +13,7 @@ from typing import Any
 from sampler_parity.programs.servers.answer import FULL, Answer
 from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.dialects import MOST, SEVERAL, Dialect
-from sampler_parity.programs.servers.observation import Observation, ServerTest
+from sampler_parity.programs.servers.observation import Observation, ServerTest, honoured_if
 from sampler_parity.programs.servers.probe import LENGTH, PROMPTS, SEEDS
 
 RARE = 1e-9  # a chance that no check meets
@@ -38,6 +38,7 @@ def choice_tests(dialect: Dialect) -> dict[str, ServerTest]:
         tests["without a seed"] = _without_a_seed
     if dialect.several:
         tests |= {"choices": _choices, "choices with a seed": _choices_with_a_seed}
+        tests["choices in a stream"] = _choices_in_a_stream
     elif SEVERAL in dialect.unavailable:
         tests["choices"] = _one_slot
     return tests
@@ -69,6 +70,17 @@ def _one_slot(client: Client) -> Observation:
 def _choices_with_a_seed(client: Client) -> Observation:
     """Require the same with a seed: each choice has another one, or all of them one generator."""
     return _choices(client, seed=SEEDS[0])
+
+
+def _choices_in_a_stream(client: Client) -> Observation:
+    """Require of the parts of a stream that they name all choices."""
+    (name,), count = client.dialect.several, min(TEXTS, client.dialect.slots)
+    answer = client.streamed(PROMPTS[0], _draw(client).sent | {name: count})
+    if answer.refusal:
+        return Observation("skipped", f"refused: {answer.refusal}", answer)
+    indexes = [choice.index for choice in (answer, *answer.siblings)]
+    line = f"{name} {count} in a stream: the choices {indexes} come"
+    return honoured_if(indexes == [*range(count)], line, line, answer)
 
 
 def _differing(answers: Sequence[Answer], draw: _Draw, what: str) -> Observation:

@@ -6,12 +6,13 @@ of another client or of no value, if it has another length, or if a forced token
 seed is lost if more texts begin otherwise than near ties of logits explain.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import takewhile
 from threading import Barrier
+from typing import Any
 
 from sampler_parity.programs.servers.answer import Answer
 from sampler_parity.programs.servers.client import Client
@@ -25,6 +26,7 @@ MOST, MOST_QUICK = 64, 16
 _VALUES = 16  # of each parameter
 _ROUNDS = 3
 _SEED = 500
+_MIXED = "a seed among as many requests without one"
 _FORCED = 90.0
 _BEGINNING = 4  # characters: one or two tokens
 # A batch moves a logit by 0.0072 at most (concurrency.py), and a draw in 1 of 280 tokens. So many
@@ -101,6 +103,10 @@ def _climb(ladder: _Ladder, rows: dict[str, ServerParameter], n: int, before: in
         pairs = _at_once(ladder.probe, wants)
         if (example := _lost(rows[name].effect, pairs, ladder.unset[name])) is not None:
             ladder.lost[name] = f"{n} requests in flight on, right with {before}", example
+        elif name == "seed" and _MIXED not in ladder.lost:
+            pairs = _at_once(ladder.probe, wants[: n // 2], seedless=n // 2)
+            if (example := _lost("seed", pairs, set())) is not None:
+                ladder.lost[_MIXED] = f"{n} requests in flight on, right with {before}", example
 
 
 def _alone(probe: Probe, row: ServerParameter) -> list[Answer]:
@@ -139,18 +145,21 @@ def _unstated(probe: Probe) -> dict[str, None]:
     return dict.fromkeys(name for name in probe.neutral if name != "temperature")
 
 
-def _at_once(probe: Probe, wants: Sequence[Answer]) -> list[_Pair]:
+def _at_once(probe: Probe, wants: Sequence[Answer], seedless: int = 0) -> list[_Pair]:
     """Ask again, all clients at once, each several times in a row. Return what each request has
-    alone and in company. Raises ServerFailure."""
-    client, gate = probe.client, Barrier(len(wants), timeout=probe.client.seconds)
+    alone and in company. seedless: clients that ask without a seed. Raises ServerFailure."""
+    client = probe.client
+    bodies = [client.parameters_of(want.sent) for want in wants]
+    bodies += [{**body, "seed": None} for body in bodies[:seedless]]
+    gate = Barrier(len(bodies), timeout=client.seconds)
 
-    def ask(want: Answer) -> list[Answer]:
-        sent = client.parameters_of(want.sent)
+    def ask(body: Mapping[str, Any]) -> list[Answer]:
+        sent = {name: value for name, value in body.items() if value is not None}
         gate.wait()
         return [client.complete(probe.prompt, sent) for _ in range(_ROUNDS)]
 
-    with ThreadPoolExecutor(len(wants)) as pool:
-        answers = list(pool.map(ask, wants))
+    with ThreadPoolExecutor(len(bodies)) as pool:
+        answers = list(pool.map(ask, bodies))[: len(wants)]
     return [(want, got) for want, row in zip(wants, answers, strict=True) for got in row]
 
 

@@ -10,10 +10,10 @@ from sampler_parity.programs.servers import consistency
 from sampler_parity.programs.servers.answer import Answer
 from sampler_parity.programs.servers.dialects import Dialect
 
-OF_LLAMA_SERVER = ("settings", "bytes", "pieces", "prompt")  # no other dialect has them
+OF_LLAMA_SERVER = ("settings", "pieces", "prompt")  # no other dialect has them
 OF_OPENAI = ("tokens", "chunks")  # those of llama-server are bytes and pieces
 _NOT_REPORTED = ("json_schema",)  # it becomes a grammar
-_CUT = 4  # bytes of a character: a text may go on to its end
+_CUT = 3  # more bytes of a character: a text may go on to its end
 
 
 def _stated(dialect: Dialect, answer: Answer) -> dict[str, Any]:
@@ -47,8 +47,9 @@ def _ending(dialect: Dialect, answer: Answer) -> str:
     if type(length) is int and length > 0 and came is not None:
         short = came < length and answer.ended in ("limit", "length")  # the context is full
         truncated = answer.last.get("truncated", False)
-        most = (length + _CUT) * (1 + len(answer.siblings) if _sums(answer) else 1)
-        if came >= most or (short != truncated and not _sums(answer)):
+        further = 0 if "".join(answer.texts).isascii() else _CUT
+        most = (length + further) * (len(answer.texts) if _sums(answer) else 1)
+        if came > most or (short != truncated and not _sums(answer)):
             line = f"{came} tokens instead of {length}, ended by {answer.ended}"
             return f"{line}, truncated {truncated}"
     # Where the context ends at a stop string, the server reports both.
@@ -162,16 +163,25 @@ def _held(dialect: Dialect, answer: Answer) -> bool:
     return any(answer.text.endswith(stop[:n]) for stop in stops for n in range(1, len(stop) + 1))
 
 
+def _entries(answer: Answer) -> list[Mapping[str, Any]]:
+    """Return what an answer reports of each token, in llama-server's form or that of chats."""
+    choices = [choice for event in answer.events for choice in event.get("choices", ())]
+    rows = [row for event in answer.events for row in event.get("completion_probabilities", ())]
+    for choice in choices:
+        rows += (choice.get("logprobs") or {}).get("content") or ()
+    return rows
+
+
 def _bytes(dialect: Dialect, answer: Answer) -> str:
     """Require of the bytes of tokens that they are their texts, and together the answer's."""
-    rows = [row for event in answer.events for row in event.get("completion_probabilities", ())]
-    for entry in [
-        *rows,
-        *(o for row in rows for o in row.get("top_logprobs", row.get("top_probs"))),
-    ]:
+    rows = _entries(answer)
+    likely = [top for row in rows for top in row.get("top_logprobs", row.get("top_probs", ()))]
+    for entry in (entry for entry in (*rows, *likely) if entry.get("bytes") is not None):
         spelled = bytes(entry["bytes"])  # a character that is cut is left out, or replaced
         if entry["token"] not in (spelled.decode(errors=how) for how in ("ignore", "replace")):
             return f"{entry['token']!r} has the bytes {entry['bytes']}"
+    if dialect.text != "llama-server":
+        return ""  # consistency.spelled
     text = b"".join(bytes(row["bytes"]) for row in rows).decode(errors="replace")
     part = answer.ended == "word" or _held(dialect, answer)
     right = text.startswith(answer.text) or (part and text in answer.text)
@@ -229,7 +239,7 @@ _CARRIED: dict[str, Callable[[Answer], bool]] = {
     "counts": lambda answer: _tokens(answer.last) is not None,
     "settings": lambda answer: bool(answer.last.get("generation_settings")),
     "probabilities": lambda answer: bool(answer.reports),
-    "bytes": lambda answer: bool(answer.reports),
+    "bytes": lambda answer: any(entry.get("bytes") for entry in _entries(answer)),
     "prompt": lambda answer: "prompt" in answer.last,
     "tokens": lambda answer: bool(answer.reports),
     "chunks": lambda answer: bool(answer.parts and answer.reports),

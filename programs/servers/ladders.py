@@ -59,6 +59,8 @@ def streamed(probe: Probe, row: ServerParameter, plain: Answer) -> Observation |
     if plain.same(parts) and not parts.refusal:
         return None
     line = f"{row.name} in a stream: another text than in one: {parts.got}, {plain.got}"
+    if parts.text.count(CUT) > plain.text.count(CUT):
+        line = f"in a stream, characters outside ASCII are lost: {parts.got}, {plain.got}"
     return Observation("other meaning", line, parts)
 
 

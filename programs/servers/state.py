@@ -32,7 +32,7 @@ from sampler_parity.programs.servers.observation import (
 )
 from sampler_parity.programs.servers.oracle import registry
 from sampler_parity.programs.servers.probe import LENGTH, PROMPTS, Probe
-from sampler_parity.programs.servers.prompts import prompts_differ
+from sampler_parity.programs.servers.prompts import prompts_differ, several_at_once
 from sampler_parity.programs.servers.server_record import ServerResult
 
 CLIENTS, STREAMS = 32, 4  # no more streams than any server listens for
@@ -84,10 +84,12 @@ def state_tests(dialect: Dialect) -> dict[str, ServerTest]:
 
     return {
         "a seed repeats": _repeats,
+        "a prompt twice": _counted_twice,
         "one connection": _kept,
         "nothing left": _nothing_left,
         **{f"after {kind}": partial(after, kind) for kind in KINDS},
         "prompts that differ": prompts_differ,
+        "a list of prompts": several_at_once,
         **choice_tests(dialect),
         **registry.own_tests(dialect.name),
         f"{STREAMS} streams at once": _streams_at_once,
@@ -120,6 +122,21 @@ def _repeats(client: Client) -> Observation:
     first, repeated = (client.complete(PROMPTS[0], _seeded(client)) for _ in range(2))
     wrong = f"another text: {repeated.got}, {first.got}"
     return honoured_if(first.text == repeated.text, "twice the same text", wrong, repeated)
+
+
+def _counted_twice(client: Client) -> Observation:
+    """Require one count of a prompt's tokens, whether they are in the server's cache or not."""
+    cached = {name: True for name in client.dialect.always if name == "cache_prompt"}
+    sent = {client.dialect.length: 1, **cached}
+    answers = [client.complete(PROMPTS[1], sent) for _ in range(2)]
+    counts = [
+        answer.last.get("tokens_evaluated", (answer.last.get("usage") or {}).get("prompt_tokens"))
+        for answer in answers
+    ]
+    if None in counts and not answers[-1].refusal:
+        return Observation("skipped", "no answer counts the tokens of its prompt", answers[-1])
+    line = f"the tokens of a prompt, asked twice, are {counts[0]} and {counts[1]}"
+    return honoured_if(counts[0] == counts[1], line, line, answers[-1])
 
 
 def _kept(client: Client) -> Observation:

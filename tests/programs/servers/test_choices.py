@@ -8,16 +8,36 @@ from sampler_parity.programs.servers.choices import choice_tests
 from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.observation import observe
 from sampler_parity.programs.servers.server_record import ServerResult
-from tests.support.fake_server import LLAMA, Answering, answered, fake_client
+from tests.support.fake_server import LLAMA, Answered, Answering, Sent, answered, fake_client
 from tests.support.server_faults import drops, makes
 
 ONE_SEED = drops("seed")(lambda sent: answered({**sent, "seed": 0}))
 
 
-def verdicts(answering: Answering, probabilities: bool = True) -> dict[str, ServerResult]:
+IN_A_STREAM = "choices in a stream"
+
+
+def verdicts(
+    answering: Answering, probabilities: bool = True, stream: bool = False
+) -> dict[str, ServerResult]:
     dialect = LLAMA if probabilities else replace(LLAMA, probabilities={})
+    tests = {k: v for k, v in choice_tests(dialect).items() if (k == IN_A_STREAM) == stream}
     with fake_client(answering, dialect) as client:
-        return {r.name: r for r in observe("state", choice_tests(dialect), client)}
+        return {r.name: r for r in observe("state", tests, client)}
+
+
+@pytest.mark.parametrize(("index", "verdict"), [(None, "honoured"), (0, "other meaning")])
+def test_the_parts_of_a_stream_name_their_choices(index: int | None, verdict: str) -> None:
+    def indexed(sent: Sent) -> Answered:
+        status, data = answered(sent)
+        choices = data if isinstance(data, list) and sent.get("stream") else []
+        for choice in choices:
+            choice["index"] = choice["index"] if index is None else index
+        return status, data
+
+    result = verdicts(indexed, stream=True)[IN_A_STREAM]
+    come = [0, 1, 2, 3] if index is None else [0]
+    assert (result.verdict, str(come) in result.evidence) == (verdict, True)
 
 
 @pytest.mark.parametrize("probabilities", [True, False])

@@ -27,20 +27,23 @@ def dialect_of(*names: str) -> Dialect:
 @dataclass
 class Busy:
     """Drop a parameter of each request from the `limit`-th in flight on, or refuse it, if no
-    parameter is named. clients: each request waits until all of them ask."""
+    parameter is named. 0: drop it while some have no seed. clients: each request waits until all of
+    them ask. seedless: how many have no seed."""
 
     name: str
     limit: int
     clients: Barrier = field(default_factory=partial(Barrier, 1))
+    seedless: int = 0
 
-    def at_once(self, clients: int) -> None:
-        self.clients = Barrier(clients, timeout=60)
+    def at_once(self, clients: int, seedless: int) -> None:
+        self.clients, self.seedless = Barrier(clients + seedless, timeout=60), seedless
 
     def __call__(self, sent: Sent) -> Answered:
         try:
-            crowded = self.clients.wait() + 1 >= self.limit
+            number = self.clients.wait() + 1
         except BrokenBarrierError:  # a client that was refused asks no more
-            crowded = False
+            number = 0
+        crowded = number >= self.limit if self.limit else self.seedless > 0
         if crowded and not self.name:
             self.clients.abort()
             return 503, {"error": "busy"}
@@ -54,13 +57,15 @@ def result(answering: Answering, most: int = 64, dialect: Dialect = LLAMA) -> Se
 
 
 def result_of_busy(busy: Busy, *names: str, most: int = 64) -> ServerResult:
-    def counted(probe: Probe, wants: Sequence[Answer]) -> list[tuple[Answer, Answer]]:
-        busy.at_once(len(wants))
+    def counted(
+        probe: Probe, wants: Sequence[Answer], seedless: int = 0
+    ) -> list[tuple[Answer, Answer]]:
+        busy.at_once(len(wants), seedless)
         try:
-            pairs: list[tuple[Answer, Answer]] = at_once(probe, wants)
+            pairs: list[tuple[Answer, Answer]] = at_once(probe, wants, seedless)
             return pairs
         finally:
-            busy.at_once(1)
+            busy.at_once(1, 0)
 
     at_once = vars(clients)["_at_once"]
     with mock.patch.object(clients, "_at_once", counted):
@@ -86,6 +91,13 @@ def test_a_lost_seed_is_named_with_the_rung_where_it_begins(limit: int, rung: in
     assert done.verdict == "other meaning"
     line = f"seed is lost from {rung} requests in flight on, right with {rung // 2}"
     assert done.evidence == line
+
+
+def test_a_seed_that_is_lost_among_requests_without_one_is_named() -> None:
+    busy = Busy("seed", 0)
+    done = result_of_busy(busy, "seed", most=8)
+    line = "a seed among as many requests without one is lost from 8 requests in flight on"
+    assert (done.verdict, done.evidence) == ("other meaning", f"{line}, right with 4")
 
 
 @pytest.mark.slow

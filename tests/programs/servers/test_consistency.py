@@ -77,7 +77,24 @@ def test_tokens_of_a_hidden_field_are_not_looked_for_in_the_text() -> None:
         assert [name for name, _ in broken(chat, answer)] == wrong
 
 
-@pytest.mark.parametrize(("count", "wrong"), [(8, set()), (4, {"lengths"}), (9, {"lengths"})])
+@pytest.mark.parametrize(
+    ("spelled", "wrong"),
+    [("\u00e9".encode(), []), (None, []), ("\ufffd".encode(), ["bytes"]), (b"e", ["bytes"])],
+)
+def test_the_bytes_of_a_token_of_a_chat_are_its_text(
+    spelled: bytes | None, wrong: list[str]
+) -> None:
+    entry = {"token": "\u00e9", "logprob": -0.5, "bytes": spelled and [*spelled]}
+    logprobs = {"content": [{**entry, "top_logprobs": [entry]}]}
+    choice = {"index": 0, "finish_reason": "stop", "logprobs": logprobs}
+    chat = DIALECTS["openai-chat"]
+    data = {"choices": [{**choice, "message": {"content": "\u00e9"}}]}
+    assert [name for name, _ in broken(chat, read_answer(chat, SENT, data))] == wrong
+
+
+@pytest.mark.parametrize(
+    ("count", "wrong"), [(8, set()), (4, {"lengths"}), (9, {"lengths", "ending"})]
+)
 def test_the_count_is_the_sum_over_all_choices(count: int, wrong: set[str]) -> None:
     usage = {"prompt_tokens": 3, "completion_tokens": count, "total_tokens": 3 + count}
     assert names({**whole(), "usage": usage}) == wrong

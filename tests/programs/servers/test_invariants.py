@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.programs.servers.client import _of_openai
 from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.invariants import broken
+from sampler_parity.programs.servers.read_answer import read_answer
 
 VLLM = DIALECTS["vllm"]
 
 
 def names(sent: dict[str, Any], choice: dict[str, Any]) -> list[str]:
     data = {"choices": [{"finish_reason": "length", "text": "a b", **choice}]}
-    return [name for name, _ in broken(VLLM, _of_openai(sent, data))]
+    return [name for name, _ in broken(VLLM, read_answer(VLLM, sent, data))]
 
 
 def logprobs(chosen: float) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def test_a_map_of_probabilities_has_no_order_but_has_the_chosen_tokens_value() -
 def test_the_count_of_tokens_is_the_sum_of_all_answers(choices: int, wrong: list[str]) -> None:
     choice = {"finish_reason": "length", "text": "a b"}
     data = {"choices": [choice] * choices, "usage": {"completion_tokens": 44, "total_tokens": 44}}
-    answer = _of_openai({"max_tokens": 24}, data)
+    answer = read_answer(VLLM, {"max_tokens": 24}, data)
     assert [name for name, _ in broken(VLLM, answer)] == wrong
 
 

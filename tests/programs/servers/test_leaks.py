@@ -96,7 +96,7 @@ def test_all_that_a_leak_spoils_is_listed_under_it(tmp_path: Path) -> None:
             lambda _: None,
             lambda several: causes.extend(cause.line for cause in several),
         )
-    assert [group.result.id for group in by_cause(bundle)] == ["state/leaks"]
+    assert [group.result.id for group in by_cause(bundle, LLAMA)] == ["state/leaks"]
     assert causes[0].startswith("logit_bias stays for later requests: logit_bias [[300, ")
 
 
@@ -106,5 +106,5 @@ def test_a_leak_hides_no_other_fault(tmp_path: Path) -> None:
         client = Client(address, LLAMA, eos=EOS, quick=True)
         check = ServerCheck("mine", client, QUICK)
         bundle = run_checks(check, tmp_path / "b", ["x"], lambda _: None)
-    ids = {group.result.id for group in by_cause(bundle)}
+    ids = {group.result.id for group in by_cause(bundle, LLAMA)}
     assert {"state/leaks", "parameter/top_p"} <= ids
