@@ -50,6 +50,7 @@ KINDS = (
 )
 _NONSENSE = 6  # refused requests
 _SOON = 4  # times that a request follows a client that left
+_SHORT = 5
 _STOPS = ["e", " ", "a", "\n"]  # any text has one of them
 # Parameters of clients at once: of client i this value and i times the other, where documented.
 _FORCED = 90.0  # a bias that OpenAI allows
@@ -85,6 +86,7 @@ def state_tests(dialect: Dialect) -> dict[str, ServerTest]:
     return {
         "a seed repeats": _repeats,
         "a prompt twice": _counted_twice,
+        **({"other names": _other_names} if dialect.aliases.get(dialect.length) else {}),
         "one connection": _kept,
         "nothing left": _nothing_left,
         **{f"after {kind}": partial(after, kind) for kind in KINDS},
@@ -137,6 +139,21 @@ def _counted_twice(client: Client) -> Observation:
         return Observation("skipped", "no answer counts the tokens of its prompt", answers[-1])
     line = f"the tokens of a prompt, asked twice, are {counts[0]} and {counts[1]}"
     return honoured_if(counts[0] == counts[1], line, line, answers[-1])
+
+
+def _other_names(client: Client) -> Observation:
+    """Require the text of a length by each of its names, without the others."""
+    dialect = client.dialect
+    neutral = {**dialect.neutral, "temperature": 0.0}
+    want = client.complete(PROMPTS[0], {**neutral, dialect.length: _SHORT})
+    names = dialect.aliases[dialect.length]
+    for name in names:
+        answer = client.complete(PROMPTS[0], {**neutral, name: _SHORT})
+        if answer.text != want.text or answer.refusal:
+            line = f"{name} {_SHORT}: not the text of {dialect.length} {_SHORT}, {answer.got}"
+            return honoured_if(False, "", line, answer)
+    right = f"{', '.join(names)}: the text of {dialect.length} {_SHORT}"
+    return Observation("honoured", right, want)
 
 
 def _kept(client: Client) -> Observation:

@@ -136,8 +136,10 @@ def instance(schema: Any, root: Any, seed: int = 0) -> Any:
 
 
 def _in_one_form(sent: Sent) -> Sent:
-    """Return a request with null left out, whole numbers as such, and biases of tokens."""
-    sent = {k: v for k, v in sent.items() if v is not None}
+    """Return a request with null left out, one name of each field, whole numbers as such, and
+    biases of tokens."""
+    names = {alias: name for name, aliases in LLAMA.aliases.items() for alias in aliases}
+    sent = {names.get(k, k): v for k, v in sent.items() if v is not None}
     for name in _WHOLE & sent.keys():
         if isinstance(sent[name], float):
             sent[name] = int(sent[name])

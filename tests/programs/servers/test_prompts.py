@@ -1,4 +1,5 @@
-"""Prompts that a server counts, or takes as a list: right servers pass, and faults are named."""
+"""Lists of prompts, counts of their tokens, names of the length: right servers pass, faults are
+named."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,8 +10,9 @@ from sampler_parity.programs.servers.observation import observe
 from sampler_parity.programs.servers.server_record import ServerResult
 from sampler_parity.programs.servers.state import state_tests
 from tests.support.fake_server import LLAMA, Answered, Answering, Sent, answered, fake_client
+from tests.support.server_faults import drops
 
-TWICE, LIST = "a prompt twice", "a list of prompts"
+TWICE, LIST, NAMES = "a prompt twice", "a list of prompts", "other names"
 
 
 def result(name: str, answering: Answering) -> ServerResult:
@@ -20,7 +22,7 @@ def result(name: str, answering: Answering) -> ServerResult:
     return result
 
 
-@pytest.mark.parametrize("name", [TWICE, LIST])
+@pytest.mark.parametrize("name", [TWICE, LIST, NAMES])
 def test_a_right_server_passes(name: str) -> None:
     assert result(name, answered).verdict == "honoured"
 
@@ -36,6 +38,13 @@ def test_a_count_without_what_is_cached_is_reported() -> None:
 
     done = result(TWICE, uncached)
     assert (done.verdict, "asked twice, are" in done.evidence) == ("other meaning", True)
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_another_name_of_the_length_that_is_dropped_is_named(name: str) -> None:
+    done = result(NAMES, drops(name)(answered))
+    assert done.verdict == "other meaning"
+    assert done.evidence.startswith(f"{name} 5: not the text of n_predict 5")
 
 
 def refused(data: list[Any]) -> Answered:
