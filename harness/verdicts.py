@@ -53,14 +53,8 @@ def passing(required: Sequence[Verdict], accept: Accept) -> list[Verdict]:
     return [verdict for verdict in ORDER if verdict in required or verdict in better]
 
 
-# How a server treats a parameter.
+# How a server treats a parameter, best first; `skipped` stands apart.
 ServerVerdict = Literal[
-    "honoured",
-    "clamped",
-    "undocumented",
-    "other meaning",
-    "ignored",
-    "silently ignored",
-    "error",
-    "skipped",
-]  # best first; `skipped` stands apart
+    Literal["honoured", "documented change", "refused", "clamped", "undocumented"],
+    Literal["other meaning", "ignored", "silently ignored", "error", "skipped"],
+]

@@ -12,6 +12,7 @@ EOS = "{eos}"  # in a value: the id of the token that ends a text
 ITS_OWN = "its default"
 SEVERAL = "two answers"
 MOST = 4  # choices that a check asks for
+_CONSTRAINTS = ("forces", "shape", "stops", "seed")  # effects
 UNKNOWN = "no_such_parameter_of_any_server"
 
 
@@ -47,6 +48,12 @@ class ServerParameter:
     invalid: str = ""
     prompt: str = ""
     origin: str = ITS_OWN
+
+    @property
+    def constrains(self) -> bool:
+        """Return whether clients rely on its effect: without it, the parameter must be refused."""
+        constraint = self.effect in _CONSTRAINTS or self.name == "ignore_eos"
+        return self.documented and constraint
 
     def at(self, value: Any) -> dict[str, Any]:
         """Return the fields of a request with this value; None: the parameter is not sent."""

@@ -1,4 +1,4 @@
-"""Send a list with two elements that both act: each alone, and both in both orders.
+"""Send a list with two elements that both act: each alone, and both in both orders. Ban a token.
 
 A server that takes only the first or only the last element has the right text for one order.
 """
@@ -20,7 +20,7 @@ def check_pairs(probe: Probe, row: ServerParameter) -> Observation | None:
     if row.effect == "stops":
         return _stops(probe, row)
     if row.effect == "forces":
-        return _biases(probe, row)
+        return _biases(probe, row) or _ban(probe, row)
     return _order(probe, row) if row.pair else None
 
 
@@ -53,6 +53,21 @@ def _biases(probe: Probe, row: ServerParameter) -> Observation | None:
             if answer.refusal or answer.text != alone[strong].text:
                 return _wrong(row, biases[row.name], answer)
     return None
+
+
+def _ban(probe: Probe, row: ServerParameter) -> Observation | None:
+    """Require of a ban another text than one that begins with the banned token."""
+    dialect = probe.client.dialect
+    greedy = probe.greedy(**dialect.probabilities, **dialect.drawn)
+    tokens = greedy.tokens or [report.token.id for report in greedy.reports]
+    if not tokens or tokens[0] < 0:  # its number is unknown
+        return None
+    value = False if isinstance(row.effective, list) else -100.0  # as documented
+    answer = probe.greedy(**probe.bias({tokens[0]: value}))
+    if not answer.refusal and answer.text != greedy.text:
+        return None
+    line = f"{row.name} {json.dumps(value)} of token {tokens[0]}: {answer.got}"
+    return Observation("refused" if answer.refusal else "silently ignored", line, answer)
 
 
 def _order(probe: Probe, row: ServerParameter) -> Observation | None:

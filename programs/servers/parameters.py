@@ -81,6 +81,8 @@ def check_parameter(
     try:
         row = fill(probe, row)
         observed = EFFECTS[row.effect](probe, row)
+        if row.constrains and _alone_refused(probe, observed):
+            observed = replace(observed, verdict="refused")
         if not row.documented:
             observed = _silent_default(probe, row, observed) or _undocumented(observed)
         elif observed.verdict == "honoured":
@@ -93,11 +95,13 @@ def check_parameter(
                 wrong = wrong or _counted(probe, row)
                 wrong = wrong or (_nonsense(probe, row, silent) if nonsense else None)
             observed = wrong or observed
+        if row.constrains and observed.verdict == "ignored":
+            observed = replace(observed, verdict="silently ignored")
     except ServerFailure as failure:
         return _result(probe.client, row.name, failed(failure), [])
     except Undetermined as why:
         return _result(probe.client, row.name, Observation("skipped", str(why)), [])
-    required: list[ServerVerdict] = ["honoured"]
+    required: list[ServerVerdict] = ["honoured", "refused"] if row.constrains else ["honoured"]
     if not row.documented:  # a note, not a failure
         required = ["honoured", "ignored", "undocumented"]
     if silent and row.documented:  # the clamped value is nonsense
@@ -108,6 +112,12 @@ def check_parameter(
     requests = probe.client.traffic.requests - before
     result = _result(probe.client, row.name, observed, silent)
     return result.model_copy(update={"required": required, "requests": requests})
+
+
+def _alone_refused(probe: Probe, observed: Observation) -> bool:
+    """Return whether a request is refused, and the same without the parameter is not."""
+    refused = observed.answer is not None and observed.answer.refusal
+    return bool(refused) and not probe.greedy().refusal
 
 
 def fill(probe: Probe, row: ServerParameter) -> ServerParameter:

@@ -12,7 +12,8 @@ from sampler_parity.programs.servers.launch import real_servers
 from sampler_parity.programs.servers.server_record import ServerResult
 
 _ORDER: Sequence[str] = get_args(ServerVerdict)  # best first
-_OF_ANY = ("honoured", "ignored", "undocumented")  # what a check may require of any server
+# what a check may require of any server
+_OF_ANY = ("honoured", "documented change", "refused", "ignored", "undocumented")
 
 
 class ServerRule(GateRule):

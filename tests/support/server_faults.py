@@ -379,6 +379,10 @@ def _in_ascii(biases: list[Any]) -> list[Any]:
     return [pair for pair in biases if str(pair[0]).isascii()]
 
 
+def _without_bans(biases: list[Any]) -> list[Any]:
+    return [pair for pair in biases if pair[1] is not False and pair[1] > -50]
+
+
 def _beside(name: str, other: str) -> Faulty:
     """Drop a parameter where another one is sent."""
     return _request(lambda s: {k: v for k, v in s.items() if k != name or not s.get(other)})
@@ -514,6 +518,12 @@ _OF_PARAMETERS: dict[str, list[Row]] = {
         ("grammar", "drops a grammar that it cannot parse", _fails_open("grammar")),
         ("stop", "drops stop strings that are none", _fails_open("stop")),
         ("ignore_eos", "drops ignore_eos that is no boolean", _fails_open("ignore_eos")),
+        ("stop", "drops the stop words", drops("stop")),
+        ("logit_bias", "ignores logit_bias", drops("logit_bias")),
+        ("grammar", "ignores the grammar", drops("grammar")),
+        ("ignore_eos", "forgets ignore_eos", drops("ignore_eos")),
+        _value("seed", "keeps the seed", lambda _: 1),
+        _value("logit_bias", "takes no bans", _without_bans, list),
     ],
     "other meaning": [
         _value("top_p", "rounds top_p to two decimals", lambda p: round(p, 2), float),
@@ -558,19 +568,14 @@ _OF_PARAMETERS: dict[str, list[Row]] = {
     "ignored": [
         ("min_p", "drops min_p", drops("min_p")),
         ("top_k", "drops top_k", drops("top_k")),
-        ("stop", "drops the stop words", drops("stop")),
-        ("logit_bias", "ignores logit_bias", drops("logit_bias")),
-        ("grammar", "ignores the grammar", drops("grammar")),
         ("dry_multiplier", "ignores DRY", drops("dry_multiplier")),
         ("mirostat", "ignores mirostat", drops("mirostat")),
         ("samplers", "ignores the order", drops("samplers")),
-        ("ignore_eos", "forgets ignore_eos", drops("ignore_eos")),
         (
             "repeat_penalty",
             "renames repeat_penalty",
             renames("repeat_penalty", "repetition_penalty"),
         ),
-        _value("seed", "keeps the seed", lambda _: 1),
     ],
     "error": [
         ("top_k", "refuses top_k", _refuses("top_k", 400)),

@@ -95,7 +95,7 @@ def test_all_that_fails_behind_a_proxy_is_listed_under_what_it_loses(
     groups = by_cause(checked(loses("top_p", "seed"), tmp_path, quick), LLAMA)
     assert {(group.result.name, group.result.verdict) for group in groups} == {
         ("top_p", "ignored"),
-        ("seed", "ignored"),
+        ("seed", "silently ignored"),
     }
     under = {result.name for group in groups for result in group.under}
     assert ("a seed repeats" if quick else "ranks") in under
@@ -212,7 +212,7 @@ def test_the_screen_begins_with_causes_and_ends_with_them(tmp_path: Path) -> Non
     assert done.returncode == 1
     begin, end = done.stdout.splitlines()[:2], done.stdout.splitlines()[-3:]
     assert begin == ["cause    a seed does not repeat", "cause    top_p has no effect"]
-    assert [line[:20] for line in end[:2]] == ["cause    top_p: igno", "cause    seed: ignor"]
+    assert [line[:20] for line in end[:2]] == ["cause    top_p: igno", "cause    seed: silen"]
     assert end[2].startswith("server   0/2 as required")
 
 

@@ -15,7 +15,7 @@ from sampler_parity.programs.servers.server_record import ServerResult
 from sampler_parity.programs.servers.speed import check_speed
 from sampler_parity.reports.write import write_report
 from tests.support.command_line import cli
-from tests.support.fake_server import Answered, Sent, fake_client, fake_server
+from tests.support.fake_server import Answered, Sent, answered, fake_client, fake_server
 from tests.support.raw_server import http_bytes, raw_server
 
 ROWS = {row.name: row for row in DIALECTS["llama-server"].parameters}
@@ -58,6 +58,24 @@ def test_what_a_dialect_lacks_is_reported_as_undocumented_or_ignored_and_is_no_f
     with fake_server() as address:
         found = check_parameter(Probe(Client(address, DIALECTS["llama-server"]), seeds=True), row)
     assert (found.verdict, found.met) == (verdict, True)
+
+
+@pytest.mark.parametrize("name", ["logit_bias", "stop", "grammar", "seed", "ignore_eos"])
+def test_a_constraint_that_is_refused_passes(name: str) -> None:
+    def refusing(sent: Sent) -> Answered:
+        constrained = sent.get(name) not in (None, ROWS[name].neutral)
+        return (400, {"error": f"no {name} here"}) if constrained else answered(sent)
+
+    with fake_client(refusing) as client:
+        found = check_parameter(Probe(client, seeds=True), ROWS[name])
+    assert (found.verdict, found.met) == ("refused", True)
+    assert f"no {name} here" in found.evidence
+
+
+def test_a_server_that_refuses_every_request_refuses_no_constraint() -> None:
+    with fake_client(lambda _: (400, {"error": "no"})) as client:
+        found = check_parameter(Probe(client, seeds=True), ROWS["logit_bias"])
+    assert (found.verdict, found.met) == ("error", False)
 
 
 def test_a_chat_is_asked_by_a_message_and_its_answer_read_whole_and_in_parts() -> None:
