@@ -87,7 +87,7 @@ BUDGETS = {
     "programs.cli.check": 18_400,
     "programs.cli.diff": 15_600,
     "programs.cli.redact": 18_400,
-    "programs.cli.server": 28_400,
+    "programs.cli.server": 28_600,
     "programs.cli.settings": 5_000,
     "programs.cli.why": 14_400,
 }

@@ -1,6 +1,6 @@
 """`python server.py MODEL PORT [NAME=VALUE...]`: llama-server's own code, of the package xllamacpp.
 
-NAME=VALUE sets a field of its sampling parameters, as a flag does.
+NAME=VALUE sets a field of its sampling parameters, as a flag does, or the chat_template.
 
 It ends with its standard input, and so with the process that started it.
 """
@@ -30,7 +30,11 @@ def main() -> None:
     parameters.cpuparams.n_threads = 1
     parameters.cpuparams_batch.n_threads = 1
     for field in sys.argv[3:]:
-        set_by_flag(parameters.sampling, *field.split("=", 1))
+        name, text = field.split("=", 1)
+        if name == "chat_template":
+            parameters.chat_template = text
+        else:
+            set_by_flag(parameters.sampling, name, text)
     server = xllamacpp.Server(parameters)
     print(server.listening_address, flush=True)
     sys.stdin.read()

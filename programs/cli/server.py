@@ -97,6 +97,7 @@ def server_check(
         run_checks,
         token_by_token,
     )
+    from sampler_parity.programs.servers.tools import check_tools
 
     if build and not golden:
         raise InputError("--build", "works only with the golden model", "add --golden")
@@ -112,7 +113,7 @@ def server_check(
     metadata = metadata_of(model_file) if model_file else None
     reached(address, timeout)
     defaults = defaults_of(address, spoken, timeout, flags, metadata)
-    checks = (check_defaults,) if quick else (check_defaults, check_endpoints)
+    checks = (check_defaults, *(() if quick else (check_endpoints,)), check_tools)
     further = (partial(check, defaults=defaults) for check in checks)
     groups = (*further, *groups)
     eos = defaults.eos if eos is None else eos

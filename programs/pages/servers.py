@@ -29,6 +29,7 @@ GROUPS: dict[Group, str] = {
     "probabilities": "Probabilities",
     "state": "State",
     "endpoint": "Further paths",
+    "tools": "Tools",
     "speed": "Speed",
 }
 

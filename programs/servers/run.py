@@ -42,6 +42,7 @@ from sampler_parity.programs.servers.state import (
     state_tests,
 )
 from sampler_parity.programs.servers.token_distribution import check_distribution
+from sampler_parity.programs.servers.tools import chat_of, tool_tests
 from sampler_parity.programs.servers.values import check_values
 
 CheckGroup = Callable[[Client], Iterator[ServerResult]]
@@ -82,6 +83,7 @@ def names_of_results(dialect: Dialect) -> list[str]:
         *PROBABILITIES,
         *state_tests(dialect),
         *answers,
+        *(tool_tests() if chat_of(dialect) else ()),
     ]
 
 

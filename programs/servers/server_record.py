@@ -5,7 +5,7 @@ from typing import Literal
 from sampler_parity.harness.bundle.records import Result
 from sampler_parity.harness.verdicts import ServerVerdict
 
-Group = Literal["parameter", "exact", "law", "probabilities", "state", "endpoint", "speed"]
+Group = Literal["parameter", "exact", "law", "probabilities", "state", "endpoint", "tools", "speed"]
 
 
 class ServerResult(Result):

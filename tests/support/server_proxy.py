@@ -9,15 +9,16 @@ _PLACES = "completion_probabilities"
 _SECONDS = 60
 
 
-def forwarding(address: Address) -> Answering:
-    """Return a function that forwards to the real server; a stream comes whole, with its parts."""
+def forwarding(address: Address, path: str = _PATH) -> Answering:
+    """Return a function that forwards to the real server; a stream comes whole, with its parts, or
+    from another path than the usual one without them."""
 
     def answering(sent: Sent) -> Answered:
         try:
-            if sent.get("stream"):
+            if sent.get("stream") and path == _PATH:
                 return _streamed(address, sent)
-            path = "/tokenize" if "content" in sent else _PATH
-            reply = http.ask(address, path, sent, _SECONDS)
+            at = "/tokenize" if "content" in sent else path
+            reply = http.ask(address, at, {**sent, "stream": False}, _SECONDS)
             return reply.status, reply.data
         except http.ServerFailure as failure:
             return 500, {"error": failure.line}
