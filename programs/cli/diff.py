@@ -15,6 +15,9 @@ def diff(
     fail_on: Annotated[
         str, typer.Option(metavar="CAUSES", help="exit with 1 for these alone: sampler,logits")
     ] = "",
+    rounding: Annotated[
+        float | None, typer.Option(help="of logits that are the same, of their spread; see `noise`")
+    ] = None,
     json: Annotated[
         Path | None, typer.Option(help="write the answer to this file; -: print it alone")
     ] = None,
@@ -23,7 +26,9 @@ def diff(
 
     The cause is sampler, stream (random numbers), logits, history (the tokens that penalties saw)
     or prompt. A replay of each recording with parts of the other decides it. Of two logs, a line of
-    JSON for each answer or token, log-probabilities show part of it.
+    JSON for each answer or token, log-probabilities show part of it. The verdict is whether
+    rounding of one model explains the difference: threads, batches, builds. --rounding is the size
+    of its noise, by default 2.5e-3 (half precision); a quantized model has up to 0.06.
 
     Examples:
       sampler-parity diff yesterday today
@@ -36,6 +41,7 @@ def diff(
     from dataclasses import asdict
     from json import dumps
 
+    from sampler_parity.programs.differences.benign import ROUNDING
     from sampler_parity.programs.differences.causes import CAUSES
     from sampler_parity.programs.differences.comparison import compare
     from sampler_parity.programs.differences.logs import compare_logs
@@ -45,10 +51,13 @@ def diff(
     for unknown in sorted(failing - {*CAUSES})[:1]:
         fix = f"write some of {', '.join(CAUSES)}"
         raise InputError("--fail-on", f"unknown cause {unknown!r}", fix)
+    rounding = ROUNDING if rounding is None else rounding
+    if not 0 < rounding < 1:
+        raise InputError("--rounding", f"{rounding} is not between 0 and 1", "write 0.0025")
     if a.is_file() != b.is_file():
         raise InputError(b, f"is not of the kind of {a}", "name two recordings, or two logs")
     logs = a.is_file()
-    comparison = compare_logs(a, b) if logs else compare(Recording(a), Recording(b))
+    comparison = compare_logs(a, b) if logs else compare(Recording(a), Recording(b), rounding)
     if json is not None:
         write_data(json, dumps({"is_equal": comparison.is_equal, **asdict(comparison)}, indent=2))
     with lines_to(line_target(json)):

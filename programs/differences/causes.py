@@ -18,9 +18,6 @@ CAUSES: tuple[Cause, ...] = ("sampler", "stream", "history", "logits", "prompt")
 _PARTS = CAUSES[:4]  # a prompt acts by the history and the logits
 _WORDS = 4  # that identify a position in a stream of random numbers
 _MOST = 1 << 22  # words in which a position is searched
-# Of the spread of logits. With an F16 model on a CPU, threads, batches, flash attention and F32
-# weights change logits by 5e-4 at most, a layer scaled by 1.01 by 1.6e-3, Q8_0 by 7e-3.
-_ROUNDING = 1e-3
 
 
 @dataclass(frozen=True)
@@ -170,9 +167,7 @@ def _of_logits(a: Moment, b: Moment) -> str:
     gaps, spread = (rows[1] - rows[0])[finite], rows[0][finite].std() if finite.any() else 0.0
     if not spread:
         return "A's are all equal, or none is finite"
-    size = "of the size of rounding" if gaps.std() <= _ROUNDING * spread else "larger than rounding"
     text = f"they differ by up to {abs(gaps).max():.2g}, {gaps.std() / spread:.1e} of their spread"
-    text += f", {size}"
     for moment in (a, b):
         at = place_of(a.row, moment.token.token)
         ranks = [int((row > row[at]).sum()) + 1 for row in rows]

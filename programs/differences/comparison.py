@@ -1,11 +1,13 @@
 """Compare two recordings: texts in pairs, the first pair that parts, and the cause."""
 
 from collections.abc import Iterator, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.phase import phase
+from sampler_parity.programs.differences.benign import ERROR, ROUNDING, Likelihood, Noise
 from sampler_parity.programs.differences.causes import Decision, decide
 from sampler_parity.programs.differences.moment import Moment, first_other
 from sampler_parity.programs.differences.settings import facts_of
@@ -78,7 +80,8 @@ class Comparison:
     texts: how many each has. equal: how many pairs are equal. same: the equal tokens of the first
     pair that parts, None if none does. before: the end of their text. tokens: the first different
     ones, or `its end`. numbers: theirs in the recordings; 0: in a log. prompt: how the prompts
-    differ. facts: what else the programs differ in.
+    differ. facts: what else the programs differ in. likelihood: of rounding; None if nothing
+    decides the cause, or the prompts differ.
     """
 
     texts: tuple[int, int]
@@ -90,6 +93,7 @@ class Comparison:
     prompt: str = ""
     decision: Decision = field(default_factory=Decision)
     facts: tuple[str, ...] = ()
+    likelihood: Likelihood | None = None
 
     @property
     def is_equal(self) -> bool:
@@ -112,6 +116,7 @@ class Comparison:
             yield "cause", f"{cause}: {sentence}"
         for part, (of_b, of_a) in self.decision.outcomes.items():
             yield "replay", f"with A's {part} B selects {of_b}, with B's A {of_a}"
+        yield from _of_rounding(self.likelihood)
         if any(self.numbers):
             yield "next", "sampler-parity why A {}; sampler-parity why B {}".format(*self.numbers)
 
@@ -122,24 +127,43 @@ def _listed(label: str, texts: list[str]) -> Iterator[tuple[str, str]]:
         yield "" if i else label, text
 
 
-def compare(a: Recording, b: Recording) -> Comparison:
-    """Compare two recordings. Raises InputError for a damaged one, or one without a token."""
+def _of_rounding(likelihood: Likelihood | None) -> Iterator[tuple[str, str]]:
+    if likelihood is None:
+        return
+    positions, least = likelihood.positions, likelihood.least
+    if least == "replay":
+        yield "verdict", f"{likelihood.verdict}: with equal logits the texts part, too"
+        return
+    yield "noise", f"{likelihood.noise:.1e} of the logits' spread, at {positions:,} positions"
+    flips = f"{likelihood.expected:.2g} expected by such noise, {likelihood.chance:.2g} at the last"
+    yield "flips", f"{flips}; 1 found"
+    reason = f"p = {likelihood.p:.2g} by {least}"
+    yield (
+        "verdict",
+        f"{likelihood.verdict}: {reason}; {ERROR:.0%} of benign pairs get {ERROR} or less",
+    )
+
+
+def compare(a: Recording, b: Recording, rounding: float = ROUNDING) -> Comparison:
+    """Compare two recordings. rounding: the largest size of benign differences, of the spread of
+    the logits. Raises InputError for a damaged recording, or one without a token."""
     texts = texts_of(a), texts_of(b)
     pairs = pairs_of(*texts)
     parted = [(x, y) for x, y in pairs if x.tokens != y.tokens]
     comparison = Comparison((len(texts[0]), len(texts[1])), len(pairs) - len(parted))
-    return _explained(comparison, (a, b), *parted[0]) if parted else comparison
+    return _explained(comparison, (a, b), *parted[0], rounding) if parted else comparison
 
 
 def _explained(
-    comparison: Comparison, recordings: tuple[Recording, Recording], a: Text, b: Text
+    comparison: Comparison, recordings: tuple[Recording, Recording], a: Text, b: Text, size: float
 ) -> Comparison:
     at = first_other(a.tokens, b.tokens) or 0
-    in_a = _moment("A", recordings[0], a.numbers[: at + 1])
-    in_b = _moment("B", recordings[1], b.numbers[: at + 1])
+    in_a, in_b, noise = _moments(recordings, (a.numbers[: at + 1], b.numbers[: at + 1]))
     ended = "A" if at >= len(a.tokens) else "B" if at >= len(b.tokens) else ""
     end = Decision(undecided=f"{ended}'s text ends there; no recording has the reason")
     tokens = [m.name_of(m.token.token) if m.name != ended else "its end" for m in (in_a, in_b)]
+    decision = end if ended else decide(in_a, in_b)
+    is_common = {*decision.causes} - {"prompt"} and first_other(in_a.read, in_b.read) is None
     before = [in_a.token.pieces[token] for token in a.tokens[:at] if in_a.token.pieces]
     return replace(
         comparison,
@@ -148,16 +172,37 @@ def _explained(
         tokens=(tokens[0], tokens[1]),
         numbers=(in_a.token.number, in_b.token.number),
         prompt=_prompt((a.prompt, b.prompt), in_a, in_b),
-        decision=end if ended else decide(in_a, in_b),
+        decision=decision,
         facts=tuple(facts_of(in_a, in_b)),
+        likelihood=noise.likelihood(size, "logits" in decision.causes) if is_common else None,
     )
 
 
-def _moment(name: str, recording: Recording, numbers: list[int]) -> Moment:
-    """Replay a recording up to the last of these tokens."""
-    with phase(f"replaying {recording.folder}"):
-        token = next(token for token in tokens_of(recording) if token.number == numbers[-1])
-        return Moment(name, token, read_by(token))
+def _moments(
+    recordings: tuple[Recording, Recording], numbers: tuple[list[int], list[int]]
+) -> tuple[Moment, Moment, Noise]:
+    """Replay both recordings up to the last of these tokens, in step, each on its platform."""
+    noise, a, b = Noise(), *map(_tokens, recordings, numbers)
+    of_a, of_b = copy_context(), copy_context()
+    with phase(f"replaying {recordings[0].folder} and {recordings[1].folder}"):
+        last: dict[str, Moment] = {}
+        while any(tokens := (of_a.run(next, a, None), of_b.run(next, b, None))):
+            last |= {n: Moment(n, t, read_by(t)) for n, t in zip("AB", tokens, strict=True) if t}
+            in_a, in_b = tokens
+            if in_a and in_b:
+                noise.add(in_a, in_b)
+    return last["A"], last["B"], noise
+
+
+def _tokens(recording: Recording, numbers: list[int]) -> Iterator[RecordedToken]:
+    """Yield the tokens of these numbers."""
+    rest = set(numbers)
+    for token in tokens_of(recording) if rest else ():
+        if token.number in rest:
+            yield token
+            rest.remove(token.number)
+        if not rest:
+            return
 
 
 def _prompt(prompts: tuple[list[int] | None, list[int] | None], a: Moment, b: Moment) -> str:

@@ -19,6 +19,7 @@ same     1 tokens: ... 60
 parts    A goes on with " 4", B with " 34"
 cause    sampler: temp.temp is 0.8 in A and 0.6 in B
 replay   with A's sampler B selects " 4", with B's A " 34"
+verdict  larger than rounding: with equal logits the texts part, too
 next     sampler-parity why A 2; sampler-parity why B 2
 """
 
@@ -58,6 +59,7 @@ def test_two_logs_of_answers_are_compared(tmp_path: Path) -> None:
 def test_bad_input_is_refused_in_one_line(tmp_path: Path) -> None:
     Run().record(tmp_path / "a")
     assert "is not a recording: it has no file" in refused(cli("diff", tmp_path / "a", tmp_path))
+    assert "not between 0 and 1" in refused(cli("diff", "a", "a", "--rounding=0", folder=tmp_path))
     assert "unknown cause 'x'" in refused(cli("diff", "a", "a", "--fail-on", "x", folder=tmp_path))
     (tmp_path / "log").write_text("")
     assert "is not of the kind of a" in refused(cli("diff", "a", "log", folder=tmp_path))

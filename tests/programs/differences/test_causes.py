@@ -13,12 +13,13 @@ TABLE = tomllib.loads(Path(__file__).with_name("pairs.toml").read_text(encoding=
 PAIRS = [(cause, name) for cause, pairs in TABLE.items() for name in pairs]
 
 
-def cause_of(a: Path, b: Path) -> tuple[str, str]:
-    """Return the only cause, and its sentence."""
-    decision = compare(Recording(a), Recording(b)).decision
+def cause_of(a: Path, b: Path) -> tuple[str, str, str]:
+    """Return the only cause, its sentence, and the verdict."""
+    comparison = compare(Recording(a), Recording(b))
+    decision, likelihood = comparison.decision, comparison.likelihood
     causes = {str(cause): sentence for cause, sentence in decision.causes.items()}
     (cause,) = (causes or {"undecided": decision.undecided}).items()
-    return cause
+    return *cause, likelihood.verdict if likelihood else ""
 
 
 @pytest.mark.parametrize(("cause", "name"), PAIRS)
@@ -26,8 +27,10 @@ def test_a_difference_has_the_cause_that_made_it(cause: str, name: str, tmp_path
     row = TABLE[cause][name]
     Run(**row.get("a", {})).record(tmp_path / "a")
     Run(**row["b"]).record(tmp_path / "b")
-    found, sentence = cause_of(tmp_path / "a", tmp_path / "b")
+    found, sentence, verdict = cause_of(tmp_path / "a", tmp_path / "b")
     assert (found, row["words"] in sentence) == (cause, True)
+    has_verdict = cause in ("sampler", "stream", "history", "logits")
+    assert verdict == (row.get("verdict", "larger than rounding") if has_verdict else "")
     assert row.get("not_words", "\0") not in sentence
     assert cause_of(tmp_path / "b", tmp_path / "a")[0] == cause
 
