@@ -14,7 +14,9 @@ def why(
     token: Annotated[str, typer.Argument(help="17, 2:17, @120, 2:@120 or '\" blue\"'")],
     what_if: Annotated[
         str,
-        typer.Option("--what-if", metavar="SETTINGS", help="other settings: temp=0.7,top_k.k=20"),
+        typer.Option(
+            "--what-if", metavar="SETTINGS", help="temp=0.7,top_k.k=20, or a file for `settings`"
+        ),
     ] = "",
     chain: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="another chain, as suites have it")
@@ -38,6 +40,7 @@ def why(
       sampler-parity why recording 17
       sampler-parity why recording '" blue"'
       sampler-parity why recording 2:17 --what-if temp=0.7,top_p=0.9
+      sampler-parity why recording 2:17 --what-if request.json
 
     Exit status: 0, or 2 for bad input.
     """
@@ -48,13 +51,18 @@ def why(
     from sampler_parity.programs.recording.what_if import edited, of_file, parting
     from sampler_parity.programs.recording.why import why as explain
     from sampler_parity.programs.recording.why_lines import lines_of, parting_lines
+    from sampler_parity.programs.settings.replay import of_settings
 
     if what_if and chain is not None:
         raise InputError("--chain", "cannot be combined with --what-if", "give only one of them")
-    make = edited(what_if) if what_if else None if chain is None else of_file(chain)
+    of_edits = bool(what_if) and not Path(what_if).is_file()
+    make = edited(what_if) if of_edits else None if chain is None else of_file(chain)
     recorded, width = Recording(recording), get_terminal_size().columns
     explanation = explain(recorded, token, reference)
     data, lines = explanation.data(), [*lines_of(explanation, width)]
+    if what_if and not of_edits:
+        make, data["notes"] = of_settings(Path(what_if), explanation.token)
+        lines += data["notes"]
     if make is not None:
         data["what_if"] = parted = parting(recorded, explanation.token.text, reference, make)
         lines += parting_lines(parted, explanation.token.text, width)

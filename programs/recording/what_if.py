@@ -125,9 +125,12 @@ def _keys_of(name: str) -> dict[str, set[str]]:
 
 
 def of_file(path: Path) -> Make:
-    """Return the chain of a file. Stages without a seed go on with the recorded random numbers.
-    Raises InputError."""
-    spec = read_table(path, ChainFile).chain
+    """Return the chain of a file, as `of_chain` does. Raises InputError."""
+    return of_chain(read_table(path, ChainFile).chain)
+
+
+def of_chain(spec: ChainSpec) -> Make:
+    """Return a chain. Stages without a seed go on with the recorded random numbers."""
 
     def make(token: RecordedToken) -> Chain:
         replayed, n = token.replayed, token.applied.event.before.n

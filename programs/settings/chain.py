@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, get_args
 
 from sampler_parity.harness.errors import InputError
@@ -14,7 +15,7 @@ from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.programs.settings.answer import Note, NoteKind, SettingsAnswer, Stage, Value
 from sampler_parity.programs.settings.facts import LLAMA, Release, engine_facts, facts
-from sampler_parity.programs.settings.files import Layer, Source
+from sampler_parity.programs.settings.files import Layer, Source, read_source
 from sampler_parity.programs.settings.idle import COMPARE, inert_notes, with_idle
 from sampler_parity.programs.settings.values import ValueReader
 from sampler_parity.reference.vocab import Vocab
@@ -64,6 +65,21 @@ def answer_of(sources: Sequence[Source], release: str) -> SettingsAnswer:
         stages=stages,
         notes=[*settings.notes, *inert],
     )
+
+
+def answer_of_llama(path: Path, release: str) -> SettingsAnswer:
+    """Return the chain that a release of llama.cpp makes of a file. Raises InputError, also for a
+    setting that the program refuses."""
+    source = read_source(path, release)
+    if source.engine != LLAMA:
+        fix = "give a request, or a chain"
+        raise InputError(path, f"{source.title} are none of llama.cpp", fix)
+    answer = answer_of([source], release)
+    for note in answer.notes:
+        if note.kind == "refused":
+            fix = f"llama.cpp {release} has no answer"
+            raise InputError(path, f"{note.name}: {note.text}", fix)
+    return answer
 
 
 def chain_spec(answer: SettingsAnswer, vocab: Vocab) -> ChainSpec:

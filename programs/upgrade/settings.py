@@ -18,9 +18,7 @@ from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.limits import json_of, shallow
 from sampler_parity.harness.strict import first_mistake, like
 from sampler_parity.programs.settings.answer import SettingsAnswer, note_lines
-from sampler_parity.programs.settings.chain import answer_of, chain_spec
-from sampler_parity.programs.settings.facts import LLAMA
-from sampler_parity.programs.settings.files import read_source
+from sampler_parity.programs.settings.chain import answer_of_llama, chain_spec
 from sampler_parity.programs.upgrade.cases import seeded
 from sampler_parity.reference.chronology import NEWEST, parted
 
@@ -51,14 +49,7 @@ class UserSettings:
         if name not in self.answers:
             target = registry.references([name], "own")[name]
             release = parted(target)[0] if target else NEWEST
-            source = read_source(self.path, release)
-            if source.engine != LLAMA:
-                problem, fix = f"{source.title} are none of llama.cpp", "give a request, or a chain"
-                raise InputError(self.path, problem, fix)
-            self.answers[name] = answer_of([source], release)
-        for note in self.answers[name].notes:
-            if note.kind == "refused":
-                raise InputError(self.path, f"{note.name}: {note.text}", f"{name} has no answer")
+            self.answers[name] = answer_of_llama(self.path, release)
         return self.answers[name]
 
     def chain(self, name: str) -> ChainSpec:

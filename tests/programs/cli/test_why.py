@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.programs.recording.small_program import Program
+from tests.programs.recording.small_program import Program, small_recording
 from tests.support.command_line import cli, refused
 
 
@@ -74,6 +74,39 @@ def test_another_chain_shows_where_the_text_parts(recording: Path, tmp_path: Pat
         '         " b"',
         "note     only this parting is certain: later logits belong to the recorded text",
     ]
+
+
+def test_a_file_of_settings_shows_where_the_text_parts(recording: Path, tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    values = {"samplers": ["top_k"], "top_k": 1, "logit_bias": [[5, 4.0], [1, -9.0]], "min_p": 0.5}
+    file.write_text(json.dumps(values))
+    done = cli("why", recording, "1", "--what-if", file, "--json", tmp_path / "data")
+    inert = "inert    min_p: 0.5 has no effect: the chain has no min_p"
+    assert inert in done.stdout.splitlines()
+    assert done.stdout.splitlines()[-3].startswith("what if  text 1 is the same for 0 tokens")
+    data = json.loads((tmp_path / "data").read_text())
+    assert data["notes"] == [inert]
+    assert (data["what_if"]["same"], data["what_if"]["instead"]) == (0, r'"\""')
+
+
+def test_settings_without_a_seed_go_on_with_the_recorded_numbers(tmp_path: Path) -> None:
+    small_recording(tmp_path, steps=12)
+    file = tmp_path / "request.json"
+    values = {"samplers": ["top_k", "temperature"], "top_k": 3, "temperature": 30}
+    file.write_text(json.dumps(values))
+    of_file, of_edits = (
+        cli("why", tmp_path, "1", "--what-if", other).stdout for other in (file, "temp=30")
+    )
+    assert of_file == of_edits
+    assert "and parts at token" in of_file
+
+
+def test_a_recording_without_a_vocabulary_does_not_know_the_tokens_that_end(tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    file.write_text('{"ignore_eos": true}')
+    small_recording(tmp_path / "a", text=False)
+    line = refused(cli("why", tmp_path / "a", "1", "--what-if", file))
+    assert "no vocabulary - leave it out" in line
 
 
 REFUSED = {
