@@ -69,6 +69,8 @@ RECORDS = (
     ),
 )
 
+SUITES = ("programs.upgrade.suite:written_suite",)
+
 FOLDERS = (
     FolderRow("*.events", "a recording", "programs.pages.recording:write_recording", "diff"),
 )

@@ -31,6 +31,7 @@ def run_command(
     ] = None,
     backend: options.Backends = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
+    settings: Annotated[Path | None, typer.Option(help="a file: test its chain, too")] = None,
     resume: Annotated[
         bool, typer.Option(help="continue the bundle if there is one", show_default=False)
     ] = False,
@@ -114,6 +115,7 @@ def run_command(
       sampler-parity run parity/top_p -b llama.cpp --plan
       sampler-parity run parity/top_p -b "mine=node my-adapter.js" -o bundles/mine
       sampler-parity run -b "mine=node my-adapter.js" --case top_p/crossing-token-is-kept
+      sampler-parity run --settings request.json -b "mine=node my-adapter.js"
       sampler-parity run --sampler top_p -b "mine=node my-adapter.js"
       sampler-parity run parity -b llama.cpp -o bundles/mine --resume
 
@@ -127,7 +129,8 @@ def run_command(
         from sampler_parity.harness.suite.items import OF_SAMPLERS, SAMPLER
 
     _refuse_unknown(sampler or [])
-    named = suites or suites_of_cases(case or [])
+    own = [] if settings is None else [str(settings.absolute())]
+    named = [*(suites or []), *own] or suites_of_cases(case or [])
     of_claims = not named and not sampler and not require_all and _of_user(backend or [])
     run_options = RunOptions(
         suites=named or (OF_SAMPLERS if sampler or of_claims else ["parity"]),
@@ -152,9 +155,7 @@ def run_command(
     )
     folder = output or dated()
     with lines_to(line_target(json, quiet)):
-        planned = plan_of(run_options)
-        if of_claims:
-            planned = _claimed(planned)
+        planned = _claimed(plan_of(run_options)) if of_claims else plan_of(run_options)
         if plan:
             for line in lines(planned, done_ids(folder) if resume else set()):
                 print_line(line)

@@ -1,9 +1,9 @@
 """Rows: what a package adds to the harness, by name, so that nothing else lists it.
 
-A module `rows.py` of a package holds tuples of them: KINDS of checks, further RECORDS of a bundle,
-PAGES of a report, FOLDERS with a page of their own, COMMANDS, and WORKERS that are no engine.
-`joined` finds these modules in the packages of the harness and in every folder next to it. A row
-names modules and classes as text, which is imported when it is first used.
+A `rows.py` holds tuples of them: KINDS of checks, further RECORDS of a bundle, PAGES of a report,
+FOLDERS with a page of their own, COMMANDS, WORKERS that are no engine, and what makes SUITES of
+other files than TOML. `joined` finds the `rows.py` of each package of the harness and of every
+folder next to it. A row names modules and classes as text, which is imported when first used.
 """
 
 import functools

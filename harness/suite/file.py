@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.errors import InputError, lacking, lacks
 from sampler_parity.harness.files import read_file, toml_of
+from sampler_parity.harness.rows import joined, load
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.suite import engine_lines
@@ -39,28 +40,24 @@ class SuiteFile:
     @cached_property
     def suite(self) -> "Suite":
         """The suite. May raise InputError if the file was not read by read_suite."""
-        return (
-            _suite_of(self.path, self.content) if isinstance(self.content, bytes) else self.content
-        )
+        content = self.content
+        return _suite_of(self.path, content) if isinstance(content, bytes) else content
 
 
 def find_suites(names: list[str]) -> list[Path]:
     """Return the files of suites given as "parity", "parity/top_p" or by path, each once, in order.
     Raises InputError for a name that is neither a suite, a folder of suites nor a file."""
-    paths = [path for name in names for path in _find(name)]
-    return list(dict.fromkeys(paths))
+    return [*dict.fromkeys(path for name in names for path in _find(name))]
 
 
 def _find(name: str) -> list[Path]:
-    if name.endswith(".toml"):
-        if not Path(name).is_file():
-            raise InputError(name, "no such suite file")
-        return [Path(name)]
     suites = shipped()
-    if name in suites:
-        return [suites[name]]
-    if of_group := [path for suite, path in suites.items() if suite.startswith(f"{name}/")]:
-        return of_group
+    if named := [path for suite, path in suites.items() if f"{suite}/".startswith(f"{name}/")]:
+        return named
+    if Path(name).is_file():
+        return [Path(name)]
+    if name.endswith(".toml"):
+        raise InputError(name, "no such suite file")
     groups = sorted({suite.partition("/")[0] for suite in suites})
     exist = f"there are: {', '.join([*groups, *suites])}; or give the path of a TOML file"
     raise InputError(name, "no such suite", meant(name) or exist)
@@ -83,7 +80,8 @@ def read_unparsed(path: Path, expansions: Expansions | None = None) -> SuiteFile
     """Do as read_suite, and find mistakes when its blocks are first needed.
 
     expansions: those of earlier runs, with the lines of engines."""
-    content = read_file(path, limits.TOML)
+    readers = joined("SUITES") if path.suffix != ".toml" else ()
+    content = load(readers[0])(path) if readers else read_file(path, limits.TOML)
     lines = engine_lines.bytes_of(path, expansions.lines if expansions else None)
     return SuiteFile(path, content, hashlib.sha256(content + lines).hexdigest())
 

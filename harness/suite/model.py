@@ -164,9 +164,9 @@ def _add(path: Path, place: str, names: set[tuple[str, str]], check: Any) -> Non
     names.add(key)
 
 
-def case_block(case: dict[str, Any]) -> str:
+def case_block(case: dict[str, Any], table: str = "case") -> str:
     lines = [f"{key} = {_value(value)}" for key, value in case.items()]
-    return "\n".join(["[[case]]", *lines]) + "\n"
+    return "\n".join([f"[[{table}]]", *lines]) + "\n"
 
 
 def _value(value: Any) -> str:

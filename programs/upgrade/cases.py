@@ -33,28 +33,38 @@ def generated(
 ) -> list[StagesCase]:
     """Return the cases of a chain. path: of the settings. later: the chain of the new version, if
     it differs; the cases suit both. Raises InputError."""
+    try:
+        suite = SUITE.model_validate(blocks_of(chain, vocab, later))
+        cases = expand(SuiteFile(path, suite, ""), "full")
+    except ValidationError as error:
+        raise InputError(path, first_mistake(error)) from None
+    begun = f"{path.stem}/"
+    return [case.model_copy(update={"id": case.id.removeprefix(begun)}) for case in cases]
+
+
+def blocks_of(chain: ChainSpec, vocab: str = "", later: ChainSpec | None = None) -> dict[str, Any]:
+    """Return the tables of a suite with a chain. later: as of `generated`."""
     both = [*chain, *(later or [])]
     chains = {"own": seeded(chain)} | ({"other": seeded(chain, 1)} if is_seeded(both) else {})
     names = [vocab] if vocab else _BUILT_IN if _reads_vocab(both) else [""]
-    return [case for name in names for case in _on_vocab(path, chains, name)]
+    parts = [_on_vocab(chains, name) for name in names]
+    tables = ("matrix", "scripts")
+    return parts[0] | {
+        table: [block for part in parts for block in part[table]] for table in tables
+    }
 
 
-def _on_vocab(path: Path, chains: dict[str, ChainSpec], vocab: str) -> Iterator[StagesCase]:
+def _on_vocab(chains: dict[str, ChainSpec], vocab: str) -> dict[str, Any]:
     data: dict[str, Any] = toml_of(_ROWS, _ROWS.read_bytes())
     n = len(read_vocab(vocab_path(vocab))) if vocab else 0
     for block in [*data["matrix"], *data["scripts"]]:
         block["chains"] = {k: v for k, v in chains.items() if k in block.get("chains", ["own"])}
-        block["vocab"] = vocab or None
+        block |= {"vocab": vocab} if vocab else {}
+        block["id"] = f"{vocab}-{block['id']}" if vocab in _BUILT_IN else block["id"]
         sizes = [n if size == "V" else size for size in block.get("sizes", [])]
         block |= {"sizes": [size for size in sizes if 0 < size <= (n or size)]} if sizes else {}
     data["matrix"] = [block for block in data["matrix"] if block["sizes"]]
-    try:
-        cases = expand(SuiteFile(path, SUITE.model_validate(data), ""), "full")
-    except ValidationError as error:
-        raise InputError(path, first_mistake(error)) from None
-    begun = f"{vocab}/" if vocab in _BUILT_IN else ""
-    for case in cases:
-        yield case.model_copy(update={"id": begun + case.id.removeprefix(f"{path.stem}/")})
+    return data
 
 
 def recorded(folder: Path, vocab: str = "") -> list[StagesCase]:

@@ -123,7 +123,7 @@ def test_a_recording_is_compared_row_by_row(tmp_path: Path) -> None:
 def test_a_request_that_has_a_grammar_is_compared_without_it(tmp_path: Path) -> None:
     path = tmp_path / "request.json"
     path.write_text(json.dumps({"prompt": "a", "top_k": 5, "grammar": 'root ::= "a"'}))
-    case = "bpe/rows/zipf-V17-own"
+    case = "bpe-rows/zipf-V17-own"
     done = cli("upgrade", "reference", "a=reference", "--settings", path, "--case", case)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
@@ -162,7 +162,7 @@ def test_no_change_is_said_of_what_was_read(tmp_path: Path, text: str, notes: li
 def test_each_version_has_the_chain_that_it_makes_of_a_request(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"dry_multiplier": 0.8, "seed": 42}')
     words = ("reference@b4753", "reference", "--settings", "a.json", "--case")
-    done = cli("upgrade", *words, "bpe/rows/zipf-V17-own", folder=tmp_path)
+    done = cli("upgrade", *words, "bpe-rows/zipf-V17-own", folder=tmp_path)
     assert done.stdout.splitlines()[-1] == "mapping  dry.dry_penalty_last_n -1 -> 64"
     assert "top_n_sigma" not in done.stdout.splitlines()[1]
 
