@@ -88,7 +88,7 @@ BUDGETS = {
     "programs.cli.diff": 15_600,
     "programs.cli.redact": 18_400,
     "programs.cli.server": 28_600,
-    "programs.cli.settings": 5_000,
+    "programs.cli.settings": 5_300,
     "programs.cli.why": 15_400,
 }
 BESIDE = ("programs", "vectors", "functions", "maintenance")  # the core does not import them
