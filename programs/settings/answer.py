@@ -1,13 +1,14 @@
 """The answer about settings: a chain by stages, and notes about the rest; as lines and data."""
 
 from collections.abc import Iterable, Iterator
+from json import dumps
 from typing import Any, Literal, get_args
 
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.strict import Strict, StrictFigures
 from sampler_parity.reference.random import DEFAULT_SEED
 
-NoteKind = Literal["refused", "unknown", "inert", "changed", "unread"]
+NoteKind = Literal["refused", "unknown", "lost", "inert", "changed", "unread"]
 _LONGEST = 160  # characters of a value or name
 
 
@@ -16,7 +17,7 @@ class Note(Strict):
 
     refused: the engine does not take the request. unknown: no name of the engine. inert: without
     effect in this chain. changed: the engine uses another value or order. unread: not
-    shown here."""
+    shown here. lost: not as in the engine that the settings are for."""
 
     kind: NoteKind
     name: str
@@ -46,7 +47,8 @@ class Stage(Strict):
 
 
 class SettingsAnswer(Strict):
-    """The chain that an engine builds from settings. sources: the files, and what each holds."""
+    """The chain that an engine builds from settings. sources: the files, and what each holds.
+    request: the settings of another engine that are nearest, if one was asked for."""
 
     schema_version: Literal[1] = 1
     engine: str
@@ -54,6 +56,7 @@ class SettingsAnswer(Strict):
     sources: list[str]
     stages: list[Stage]
     notes: list[Note]
+    request: dict[str, Any] | None = None
 
 
 def lines(answer: SettingsAnswer) -> Iterator[str]:
@@ -66,6 +69,8 @@ def lines(answer: SettingsAnswer) -> Iterator[str]:
         idle = f"; does nothing: {stage.idle}" if stage.idle else ""
         yield f"{number:<8} {stage.sampler:<11} {values}{idle}".rstrip()
     yield from note_lines(answer.notes)
+    if answer.request is not None:
+        yield f"request  {one_line(dumps(answer.request), 4000)}"
 
 
 def note_lines(notes: Iterable[Note]) -> Iterator[str]:

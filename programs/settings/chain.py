@@ -157,7 +157,7 @@ def _samplers(settings: Settings) -> Iterator[str]:
 def _ordered(settings: Settings) -> Iterator[str]:
     """Yield the samplers of the order; of llama.cpp's then the one that selects."""
     if settings.release.order:
-        yield from (s for number in settings.value("order") for s in settings.release.order[number])
+        yield from (s for key in settings.value("order") for s in settings.release.order[str(key)])
         return
     order = settings.value("samplers")
     yield from (settings.release.stages[name] for name in order if name != "adaptive_p")

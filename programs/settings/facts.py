@@ -37,7 +37,7 @@ class Release:
     """The facts of an engine, of llama.cpp of one release. stages: of each sampler's name. letters:
     the name by its letter. spellings: the name by every spelling of a start flag. behaviours: in
     force. chains: of an engine with fixed ones, each with the setting that selects it. order:
-    stages by the numbers of an order. fields: names without effect on a chain."""
+    stages by the numbers or names of an order. fields: names without effect on a chain."""
 
     engine: str
     name: str
@@ -49,7 +49,7 @@ class Release:
     flags: Mapping[str, str] = field(default_factory=dict)
     behaviours: frozenset[str] = frozenset()
     chains: Sequence[Mapping[str, Any]] = ()
-    order: Sequence[Sequence[str]] = ()
+    order: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def default(self, setting: str) -> Any:
         """Return the default of a setting by llama-server's name; None without one."""

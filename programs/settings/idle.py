@@ -37,9 +37,9 @@ def _neutral(stage: Stage, release: Release) -> str:
     alone = stage.sampler == "top_n_sigma" and "sigma_alone" in release.behaviours
     groups = [] if alone or stage.at("bans") else facts()["neutral"].get(stage.sampler, [])
     for group in groups:
-        values = {name: stage.at(name) for name, _, _ in group}
-        has_all = None not in values.values()
-        if has_all and all(COMPARE[sign](values[name], bound) for name, sign, bound in group):
+        conditions = [row for row in group if stage.at(row[0]) is not None]
+        values = {name: stage.at(name) for name, _, _ in conditions}
+        if values and all(COMPARE[sign](values[name], bound) for name, sign, bound in conditions):
             return ", ".join(f"{name} is {value}" for name, value in values.items())
     return ""
 
@@ -93,7 +93,7 @@ def _unused(name: str, stages: Sequence[Stage], release: Release, stage_of: Stag
         return "mirostat is set" if samplers & {"mirostat", "mirostat_v2"} else ""
     usable = {*release.stages.values()}
     usable |= {sampler for chain in release.chains for sampler in chain["stages"]}
-    usable |= {sampler for group in release.order for sampler in group}
+    usable |= {sampler for group in release.order.values() for sampler in group}
     table = facts()["stages"]
     readers = [
         sampler for sampler in table if sampler in usable and name in table[sampler].values()

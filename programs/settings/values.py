@@ -78,8 +78,8 @@ class ValueReader:
         return self._if(usable and bool(value or self.flags), parameter, value)
 
     def _order(self, parameter: Parameter, value: Any) -> Any:
-        numbers = range(len(self.release.order))
-        usable = isinstance(value, list) and all(type(i) is int and i in numbers for i in value)
+        order = self.release.order
+        usable = isinstance(value, list) and all(type(i) is int and str(i) in order for i in value)
         return self._if(usable, parameter, value)
 
     def _if(self, usable: bool, parameter: Parameter, value: Any) -> Any:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.programs.settings.answer import lines
+from sampler_parity.programs.settings.carry import carried
 from sampler_parity.programs.settings.chain import answer_of, chain_spec
 from sampler_parity.programs.settings.facts import facts
 from sampler_parity.programs.settings.files import read_source
@@ -43,6 +44,7 @@ WORDS = [
     "'",
 ]
 RELEASES = ["b3889", "b4291", "b4753", "b7347", "b8390", "b9842", "v0.5.0", "b4300", "b11549", "b1"]
+TARGETS = [*facts()["engines"], "llama-server", "b3889", "b4753", "b8390"]
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9)
 usual = st.sampled_from([0, 1, -1, 0.5, 2, 1e39, 2**31, 2**40, "top_k", "dkpt", [], {}, [[5, 1.5]]])
@@ -62,19 +64,22 @@ contents = (
 )
 
 
-def read_by_all(path: Path, release: str) -> None:
+def read_by_all(path: Path, release: str, engine: str) -> None:
     answer = answer_of([read_source(path, release)], release)
-    assert all("\n" not in line for line in lines(answer))
+    for shown in (answer, carried(answer, engine)):
+        assert all("\n" not in line for line in lines(shown))
     chain_spec(answer, read_vocab(vocab_path("bpe")))
 
 
 @settings(max_examples=10_000 if examples(3) == 3 else 200, deadline=None)
-@given(content=contents, release=st.sampled_from(RELEASES))
-def test_random_settings_become_a_chain_or_one_line_with_a_fix(content: str, release: str) -> None:
+@given(content=contents, release=st.sampled_from(RELEASES), engine=st.sampled_from(TARGETS))
+def test_random_settings_become_a_chain_or_one_line_with_a_fix(
+    content: str, release: str, engine: str
+) -> None:
     path = FOLDER / "settings.json"
     path.write_text(content, encoding="utf-8")
     upgrade = UserSettings(path).chain
-    for read in (lambda: read_by_all(path, release), lambda: upgrade("reference@b4753")):
+    for read in (lambda: read_by_all(path, release, engine), lambda: upgrade("reference@b4753")):
         with suppress(InputError), one_line_with_a_fix():
             read()
 
