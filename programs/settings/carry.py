@@ -55,7 +55,8 @@ def _request(answer: SettingsAnswer, engine: Release) -> Iterator[tuple[str, Any
         values = _neutral_values({*map(_family, stages)}, engine) | values
     for name, parameter in engine.parameters.items():
         value = values.get(parameter.setting or name)
-        if value is not None and not parameter.fixed and value != parameter.default:
+        settable = not parameter.fixed and not parameter.derived
+        if value is not None and settable and value != parameter.default:
             yield name, int(value) if parameter.type == "integer" else value
 
 
@@ -103,7 +104,7 @@ def _neutral_values(families: set[str], engine: Release) -> dict[str, Any]:
             changes = [row for row in usable if not COMPARE[row[1]](engine.default(row[0]), row[2])]
             if len(usable) == len(rows) or (usable and group is groups[-1]):
                 choices.append({name: bound for name, _, bound in changes})
-        neutral |= min(choices or [{}], key=len)
+        neutral |= sorted(choices, key=len)[0] if choices else {}
     return neutral
 
 

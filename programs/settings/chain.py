@@ -157,7 +157,10 @@ def _samplers(settings: Settings) -> Iterator[str]:
 def _ordered(settings: Settings) -> Iterator[str]:
     """Yield the samplers of the order; of llama.cpp's then the one that selects."""
     if settings.release.order:
-        yield from (s for key in settings.value("order") for s in settings.release.order[str(key)])
+        keys = [*settings.value("order")]
+        if settings.value("temperature_last") and "temperature" in keys:
+            keys = [*(key for key in keys if key != "temperature"), "temperature"]
+        yield from (s for key in keys for s in settings.release.order[str(key)])
         return
     order = settings.value("samplers")
     yield from (settings.release.stages[name] for name in order if name != "adaptive_p")

@@ -18,7 +18,8 @@ LLAMA = "llama-server"
 class Parameter:
     """A sampling parameter by its name in a request. type: a key of [types]. setting: its name in
     llama-server. model: its key in general.sampling of a GGUF file. clamp: a server moves a value
-    into these bounds. least, most: it refuses a value beyond. fixed: no user sets it."""
+    into these bounds. least, most: it refuses a value beyond. fixed: no user sets it. derived: of
+    other settings, when a file is read."""
 
     name: str
     type: str
@@ -30,6 +31,7 @@ class Parameter:
     least: float | None = None
     most: float | None = None
     fixed: bool = False
+    derived: bool = False
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from sampler_parity.programs.settings.facts import LLAMA, Release, engine_facts,
 
 Layer = Literal["model", "flag", "server", "request"]  # a later one overrides an earlier one
 STDIN = Path("-")
+WEB_UI = "text-generation-webui"
 _FIX = "give a request, start flags, the answer of /props or a GGUF file"
 _FLAG = re.compile(r"--?[A-Za-z]")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -74,8 +75,10 @@ def _of_json(path: Path, data: Any) -> Source:
     for engine, row in facts()["engines"].items():
         nested = engine == "ollama" and isinstance(data.get("options"), dict)
         values = data["options"] if nested else data
-        excluded = values.keys() & {*row.get("excludes", ())}
-        if (nested or values.keys() & {*row["signs"]}) and not excluded:
+        values = presets.webui_values(values) if engine == WEB_UI else values
+        values = _flat(values) if row.get("nested") else values
+        excluded = data.keys() & {*row.get("excludes", ())}
+        if (nested or data.keys() & {*row["signs"]}) and not excluded:
             return Source(path, row["title"], "request", values, engine)
     table = facts()["llama"]
     fields = [name for names in table["request"].values() for name in names]
@@ -84,6 +87,13 @@ def _of_json(path: Path, data: Any) -> Source:
         fix = did_you_mean(first, table["parameters"]) or _FIX
         raise InputError(path, f"{first[:60]}: no setting of llama-server", fix)
     return Source(path, "a request of llama-server", "request", data)
+
+
+def _flat(data: dict[str, Any]) -> dict[str, Any]:
+    """Return a table with `a.b` for the values of a table in it."""
+    tables = {name: value for name, value in data.items() if isinstance(value, dict)}
+    inner = {f"{name}.{key}": value for name in tables for key, value in tables[name].items()}
+    return {name: value for name, value in data.items() if name not in tables} | inner
 
 
 def _of_props(path: Path, values: Any) -> Source:
@@ -121,6 +131,9 @@ def _of_text(path: Path, text: str, release: Release) -> Source:
     if presets.MODELFILE.search(text):
         options = presets.modelfile_options(path, text)
         return Source(path, "a Modelfile", "request", options, "ollama")
+    if presets.YAML.match(text):
+        values = presets.webui_values(presets.yaml_values(text))
+        return Source(path, facts()["engines"][WEB_UI]["title"], "request", values, WEB_UI)
     words = shlex.split(text, comments=True)
     if not any(_FLAG.match(word) for word in words):
         raise InputError(path, "holds no settings", _FIX)

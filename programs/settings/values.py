@@ -74,13 +74,18 @@ class ValueReader:
         return self._if(isinstance(value, bool), parameter, value)
 
     def _texts(self, parameter: Parameter, value: Any) -> Any:
-        usable = isinstance(value, list) and all(isinstance(item, str) for item in value)
+        usable = _are_texts(value)
         return self._if(usable and bool(value or self.flags), parameter, value)
 
     def _order(self, parameter: Parameter, value: Any) -> Any:
         order = self.release.order
         usable = isinstance(value, list) and all(type(i) is int and str(i) in order for i in value)
         return self._if(usable, parameter, value)
+
+    def _names(self, parameter: Parameter, value: Any) -> Any:
+        value = value.split("\n") if isinstance(value, str) else value
+        names = [*map(str.strip, self._if(_are_texts(value), parameter, value))]
+        return [name for name in names if name in self.release.order]
 
     def _if(self, usable: bool, parameter: Parameter, value: Any) -> Any:
         if not usable:
@@ -163,6 +168,10 @@ class ValueReader:
 
 def _type(value: Any) -> str:
     return _TYPES.get(type(value), "another type")
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(item, str) for item in value)
 
 
 def _is_token(text: str) -> bool:
