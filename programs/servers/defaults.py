@@ -26,6 +26,7 @@ from sampler_parity.programs.servers.dialects import DIALECTS, SEVERAL, Dialect,
 from sampler_parity.programs.servers.fingerprint.self_report import first_model, json_at
 from sampler_parity.programs.servers.observation import Observation, result_of
 from sampler_parity.programs.servers.server_record import ServerResult
+from sampler_parity.programs.settings.facts import LLAMA, engine_facts
 from sampler_parity.reference.pipelines.common_chain import (
     samplers_from_chars,
     samplers_from_names,
@@ -34,6 +35,7 @@ from sampler_parity.reference.pipelines.common_chain import (
 RANDOM = (-1, 2**32 - 1)  # seeds that stand for another one each time
 _OWNERS = {"me": "llama-cpp-python"}  # llama_cpp/server/app.py
 PROGRAM = "the program's default"
+_READ = ("number", "integer", "boolean", "samplers")  # types of flags that are read here
 
 
 @dataclass(frozen=True)
@@ -96,8 +98,17 @@ def defaults_of(
 
 @cache
 def documented() -> dict[str, dict[str, dict[str, Any]]]:
-    """Return documented.toml: by program and parameter its flags, and its key of metadata."""
-    return tomllib.loads(Path(__file__).with_name("documented.toml").read_text(encoding="utf-8"))
+    """Return by program and parameter its flags, and its key of metadata: documented.toml, and the
+    facts of llama-server."""
+    table = tomllib.loads(Path(__file__).with_name("documented.toml").read_text(encoding="utf-8"))
+    release, rows = engine_facts(LLAMA), table[LLAMA]
+    for flag, name in release.flags.items():
+        if release.parameters[name].type in _READ:
+            rows.setdefault(name, {"flags": []})["flags"].append(flag)
+    for row in release.parameters.values():
+        if row.model:
+            rows[row.name]["metadata"] = f"general.sampling.{row.model}"
+    return table
 
 
 def of_metadata(family: str, metadata: Mapping[str, Any]) -> dict[str, Default]:

@@ -25,6 +25,7 @@ from sampler_parity.programs.servers.defaults import (
 )
 from sampler_parity.programs.servers.dialects import DIALECTS
 from sampler_parity.programs.servers.model_metadata import metadata_of
+from sampler_parity.programs.settings.facts import engine_facts
 
 LLAMA = DIALECTS["llama-server"]
 
@@ -60,6 +61,13 @@ def test_the_twelve_keys_of_a_model_are_defaults_of_llama_server() -> None:
     }
     metadata = {"general.sampling.temp": "0.7", "general.sampling.top_k": 20.0, "top_p": 0.5}
     assert values(of_metadata("llama-server", metadata)) == {"temperature": 0.7, "top_k": 20}
+
+
+def test_the_defaults_of_llama_server_are_those_of_the_facts_of_settings() -> None:
+    facts = engine_facts("llama-server").parameters
+    rows = {row.name: row.default for row in LLAMA.parameters if row.name in facts}
+    assert len(rows) > 25
+    assert rows == {name: facts[name].default for name in rows}
 
 
 CONFIG = {
