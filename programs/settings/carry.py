@@ -51,7 +51,8 @@ def _request(answer: SettingsAnswer, engine: Release) -> Iterator[tuple[str, Any
     """Yield the settings of an engine that come nearest, where they are not its defaults."""
     stages = _acting(answer)
     values = _values(stages) | _switches(stages, engine)
-    if not engine.stages or "penalties_first" in engine.behaviours:  # else no stage is fixed
+    fixed = "mirostat" in values or "penalties_first" in engine.behaviours
+    if fixed or not engine.stages:  # an order has what it lists alone
         values = _neutral_values({*map(_family, stages)}, engine) | values
     for name, parameter in engine.parameters.items():
         value = values.get(parameter.setting or name)

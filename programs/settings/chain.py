@@ -118,7 +118,8 @@ def _about_unknown(release: Release, name: str) -> Iterator[Note]:
     """Yield the note about a name that is no sampling parameter; none for one without effect."""
     table = facts()
     row = table["of_other_programs"].get(name) if release.engine == LLAMA else None
-    if name in table["llama"]["request"]["constrains"]:
+    constrains = table["engines"].get(release.engine, {}).get("constrains", [])
+    if name in [*table["llama"]["request"]["constrains"], *constrains]:
         text = "it limits the tokens, and is no stage of a chain"
         yield Note(kind="unread", name=name, text=text)
     elif row:

@@ -16,14 +16,7 @@ COMPARE = {
     "<": operator.lt,
     ">": operator.gt,
 }
-_SELECTS = {
-    "mirostat",
-    "ignore_eos",
-    "penalize_nl",
-    "order",
-    "do_sample",
-    "temperature_last",
-}  # of no stage
+_SELECTS = {"ignore_eos", "penalize_nl", "order", "do_sample", "temperature_last"}  # of no stage
 StageOf = Callable[[str], Stage]
 
 

@@ -75,6 +75,12 @@ def test_a_value_comes_from_the_request_before_a_flag_before_the_model(tmp_path:
         ({"mirostat": 2, "mirostat_tau": 3.0}, "temp mirostat_v2"),
         ({"sequence": "Top-K;temp", "top_k": 7}, "top_k temp_ext dist"),
         ({"sequence": "typical-p;min_p"}, "min_p dist"),
+        ({"sequence": "dry;xtc", "xtc_probability": 0.5, "xtc_threshold": 0.2}, "dry xtc dist"),
+        ({"sequence": "penalties", "penalty_repeat": 1.5, "penalty_last_n": 9}, "penalties dist"),
+        ({"sequence": "top_k;top_k;adaptive_p"}, "top_k top_k adaptive_p"),
+        ({"mirostat": 1, "mirostat_eta": 0.5, "sequence": "top_k"}, "temp mirostat"),
+        ({"sequence": "MIN-P;top_n_sigma;infill"}, "min_p top_n_sigma infill dist"),
+        ({"sequence": "nonsense", "temp": 0.5}, "dist"),
     ],
 )
 def test_the_defaults_of_a_model_are_a_chain(tmp_path: Path, values: Any, samplers: str) -> None:
