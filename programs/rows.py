@@ -25,6 +25,7 @@ COMMANDS = (
     CommandRow("check", 80, CHECK_MINE, "Judge a recording.", _CLI),
     CommandRow("why", 90, CHECK_MINE, "Explain why a token of a recording was chosen.", _CLI),
     CommandRow("diff", 95, CHECK_MINE, "Explain why two runs of a model differ.", _CLI),
+    CommandRow("audit", 97, CHECK_MINE, "Audit the tokens that a service sent.", _CLI),
     CommandRow(
         "upgrade", 100, CHECK_MINE, "Compare two versions of an engine on your settings.", _CLI
     ),

@@ -16,7 +16,7 @@ def diff(
         str, typer.Option(metavar="CAUSES", help="exit with 1 for these alone: sampler,logits")
     ] = "",
     rounding: Annotated[
-        float | None, typer.Option(help="of logits that are the same, of their spread; see `noise`")
+        float | None, typer.Option(help="`noise` of benign runs, 0.0025 by default")
     ] = None,
     json: Annotated[
         Path | None, typer.Option(help="write the answer to this file; -: print it alone")
@@ -25,10 +25,9 @@ def diff(
     """Explain why two runs of a model differ: their first different token, and its cause.
 
     The cause is sampler, stream (random numbers), logits, history (the tokens that penalties saw)
-    or prompt. A replay of each recording with parts of the other decides it. Of two logs, a line of
-    JSON for each answer or token, log-probabilities show part of it. The verdict is whether
-    rounding of one model explains the difference: threads, batches, builds. --rounding is the size
-    of its noise, by default 2.5e-3 (half precision); a quantized model has up to 0.06.
+    or prompt. A replay of each recording with parts of the other decides it. The verdict is whether
+    rounding explains it. Of two logs, a line of JSON for each answer or token, log-probabilities
+    show part of it.
 
     Examples:
       sampler-parity diff yesterday today
