@@ -11,6 +11,7 @@ from sampler_parity.programs.servers.dialects import Dialect
 
 _BLANKS = re.compile(r"[\s\u0120\u010a\u2581]+")  # the last three are those of vocabularies
 _HIDDEN = ("reasoning", "reasoning_content", "tool_calls")  # fields with tokens outside the text
+_SPECIAL = re.compile(r"<[^<>\s]+>|\[[A-Z_]+\]")  # a text may leave out such a token
 _CUT = 4  # bytes of a character: its tokens may be one report
 
 
@@ -65,6 +66,7 @@ def _comparable(dialect: Dialect, answer: Answer) -> bool:
         for choice in event.get("choices", ())
     ]
     hidden = any(message.get(name) for message in messages for name in _HIDDEN)
+    hidden |= any(_SPECIAL.fullmatch(token.text) for token in tokens)
     return any(token.text for token in tokens) and all(t.id < 0 for t in tokens) and not hidden
 
 

@@ -77,6 +77,13 @@ def test_tokens_of_a_hidden_field_are_not_looked_for_in_the_text() -> None:
         assert [name for name, _ in broken(chat, answer)] == wrong
 
 
+@pytest.mark.parametrize("special", ["<|fim_middle|>", "</s>", "[INST]"])
+def test_the_text_may_leave_out_a_special_token(special: str) -> None:
+    words = ("one", special, " three", " four")
+    assert names(changed(0, logprobs=lists(words), text="one three four")) == set()
+    assert names(changed(0, logprobs=lists(WORDS), text="one three four")) == {"tokens"}
+
+
 @pytest.mark.parametrize(
     ("spelled", "wrong"),
     [("\u00e9".encode(), []), (None, []), ("\ufffd".encode(), ["bytes"]), (b"e", ["bytes"])],
