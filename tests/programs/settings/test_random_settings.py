@@ -59,8 +59,12 @@ tables = st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=6), nested, m
 props = tables.map(lambda table: {"default_generation_settings": {"params": table}})
 requests = tables | props | tables.map(lambda table: {"options": table}) | nested
 texts = st.lists(st.sampled_from(WORDS) | st.text(max_size=6), max_size=9).map(" ".join)
+yaml = tables.map(lambda table: "\n".join(f"{name}: {json.dumps(table[name])}" for name in table))
 contents = (
-    requests.map(json.dumps) | texts | st.binary(max_size=20).map(lambda b: b.decode("latin"))
+    requests.map(json.dumps)
+    | yaml
+    | texts
+    | st.binary(max_size=20).map(lambda b: b.decode("latin"))
 )
 
 
