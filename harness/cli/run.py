@@ -115,7 +115,6 @@ def run_command(
       sampler-parity run parity/top_p -b llama.cpp --plan
       sampler-parity run parity/top_p -b "mine=node my-adapter.js" -o bundles/mine
       sampler-parity run -b "mine=node my-adapter.js" --case top_p/crossing-token-is-kept
-      sampler-parity run --settings request.json -b "mine=node my-adapter.js"
       sampler-parity run --sampler top_p -b "mine=node my-adapter.js"
       sampler-parity run parity -b llama.cpp -o bundles/mine --resume
 

@@ -11,7 +11,7 @@ from sampler_parity.programs.settings.facts import LLAMA
 from tests.programs.settings.test_llama import NEW, TABLE, answer_to
 from tests.support.command_line import cli, refused
 
-OTHER_NAMES = {  # a request, or a preset, cannot say it by these names
+OTHER_NAMES = {  # no request or preset has these values by such a name
     "top_n_sigma as a flag of b4753",
     "text-generation-webui: a dynamic temperature",
     "text-generation-webui: the range of both penalties, and breakers without brackets",
