@@ -128,6 +128,8 @@ def run_command(
         from sampler_parity.harness.suite.items import OF_SAMPLERS, SAMPLER
 
     _refuse_unknown(sampler or [])
+    if settings is not None and not settings.is_file():
+        raise InputError(settings, "no such file", "name a file of settings")
     own = [] if settings is None else [str(settings.absolute())]
     named = [*(suites or []), *own] or suites_of_cases(case or [])
     of_claims = not named and not sampler and not require_all and _of_user(backend or [])

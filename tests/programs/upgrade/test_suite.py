@@ -48,4 +48,4 @@ def test_settings_that_the_server_refuses_are_no_suite(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text('{"dry_sequence_breakers": "x"}')
     line = refused(cli("run", "--settings", "a.json", "-b", "reference", folder=tmp_path))
     assert "a.json: dry_sequence_breakers: a text: the server answers 400" in line
-    assert "no such suite" in refused(cli("run", "--settings", "b.json", folder=tmp_path))
+    assert "b.json: no such file" in refused(cli("run", "--settings", "b.json", folder=tmp_path))
