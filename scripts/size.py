@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 CORE = ("reference", "harness", "reports")
 LIMIT = 60_800  # lines of the core
 FILES = 450  # of the core
-WHOLE = 187_000  # lines of the repository
+WHOLE = 190_000  # lines of the repository
 MAIN = ("origin/main", "main")
 
 # A feature is a folder or file of the second column; its tests are those of its name in the third.

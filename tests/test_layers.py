@@ -85,9 +85,9 @@ BUDGETS = {
     "harness.cli.report": 17_100,
     "harness.cli.run": 34_000,
     "programs.cli.check": 18_400,
-    "programs.cli.diff": 15_600,
+    "programs.cli.diff": 15_800,
     "programs.cli.redact": 18_400,
-    "programs.cli.server": 28_600,
+    "programs.cli.server": 29_100,
     "programs.cli.settings": 5_300,
     "programs.cli.why": 15_400,
 }

@@ -38,7 +38,7 @@ def test_the_core_and_the_repository_are_within_their_limits() -> None:
     assert sum(sizes.values()) <= WHOLE
 
 
-@pytest.mark.parametrize(("folder", "most"), [("docs", 91_500), ("docs/results", 10_000)])
+@pytest.mark.parametrize(("folder", "most"), [("docs", 91_900), ("docs/results", 10_000)])
 def test_the_documentation_is_within_its_limit(folder: str, most: int) -> None:
     words = sum(len(path.read_text("utf-8").split()) for path in (ROOT / folder).rglob("*.md"))
     assert words <= most
