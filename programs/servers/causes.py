@@ -18,6 +18,8 @@ from sampler_parity.programs.servers.oracle.registry import own_tests
 from sampler_parity.programs.servers.parameters import fill, prepare
 from sampler_parity.programs.servers.probe import SEEDS, Probe, Undetermined
 from sampler_parity.programs.servers.server_record import ServerResult
+from sampler_parity.programs.servers.streams import NAME as STREAMS
+from sampler_parity.programs.servers.streams import stream_loss
 
 MOST = 3  # causes on the screen
 _OF_ONE = ("parameter", "probabilities")  # groups whose results are about single parameters
@@ -49,6 +51,8 @@ def first_look(client: Client) -> list[Cause]:
             return acting
         if any(row.name == "seed" for row in rows) and not (probe.seeds or hot.refusal):
             causes.append(Cause("parameter/seed", "seed", "a seed does not repeat"))
+        if loss := stream_loss(probe):
+            causes.append(Cause(f"state/{STREAMS}", STREAMS, loss.evidence.partition(":")[0]))
         for row in rows:
             of_another = any(cause.name in row.also for cause in causes)
             if row.effect in _QUICKLY and client.selects(row.name) and not of_another:
@@ -89,6 +93,8 @@ def attributed(result: ServerResult, causes: Sequence[Cause], dialect: Dialect) 
         return result
     sent = json.loads(result.sent)
     sent = sent.get(dialect.group, {}) if dialect.group else sent
+    if sent.get("stream") and (ids := [cause.id for cause in causes if cause.name == STREAMS]):
+        return result.model_copy(update={"cause": ids[0]})
     rows, exact = {row.name: row for row in dialect.parameters}, _compares_values(result, dialect)
     # Every request states its length.
     stated = [row.name for row in dialect.parameters if row.effect != "length"]

@@ -17,6 +17,7 @@ from functools import partial
 from threading import Barrier
 from typing import Any
 
+from sampler_parity.programs.servers import streams
 from sampler_parity.programs.servers.answer import FULL, Answer
 from sampler_parity.programs.servers.choices import choice_tests
 from sampler_parity.programs.servers.client import Client
@@ -69,7 +70,11 @@ def check_state(client: Client) -> Iterator[ServerResult]:
 
 def check_quickly(client: Client) -> Iterator[ServerResult]:
     """Return the results that take few requests."""
-    tests = {"a seed repeats": _repeats, **choice_tests(client.dialect)}
+    tests: dict[str, ServerTest] = {
+        "a seed repeats": _repeats,
+        streams.NAME: streams.check_streams,
+        **choice_tests(client.dialect),
+    }
     yield from observe("state", tests, client)
 
 
@@ -85,6 +90,7 @@ def state_tests(dialect: Dialect) -> dict[str, ServerTest]:
 
     return {
         "a seed repeats": _repeats,
+        streams.NAME: streams.check_streams,
         "a prompt twice": _counted_twice,
         **({"other names": _other_names} if dialect.aliases.get(dialect.length) else {}),
         "one connection": _kept,

@@ -1,7 +1,7 @@
 """The causes of failures come first, and the results that rely on them are listed under them."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -85,6 +85,35 @@ def test_a_neutral_value_that_acts_is_the_only_cause() -> None:
     for value, id in (0, cause.id), (9, ""), (40, ""):
         result = made("min_p", f'{{"top_k": {value}, "temperature": 2.0}}')
         assert attributed(result, [cause], LLAMA).cause == id
+
+
+def blank(text: str) -> str:
+    return text.replace(" ", "")
+
+
+def replaced(text: str) -> str:
+    return text.replace("w1", "\ufffd\ufffd")
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (blank, "a stream loses white space"),
+        (replaced, "a stream loses characters outside ASCII"),
+        (str.upper, "a stream has another text"),
+    ],
+)
+def test_what_streams_lose_is_a_cause(change: Callable[[str], str], line: str) -> None:
+    def changed(sent: Sent) -> Answered:
+        status, data = answered(sent)
+        if sent.get("stream") and status == 200:
+            data["content"] = change(data["content"])
+        return status, data
+
+    assert lines_of(changed) == [line]
+    cause = Cause("state/texts of streams", "texts of streams", "")
+    for sent, id in ('{"stream": true, "top_k": 3}', cause.id), ('{"top_k": 3}', ""):
+        assert attributed(made("top_k", sent), [cause], LLAMA).cause == id
 
 
 @pytest.mark.slow
