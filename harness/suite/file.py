@@ -5,6 +5,7 @@ that names the file, the block and the field.
 """
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -54,7 +55,7 @@ def _find(name: str) -> list[Path]:
     suites = shipped()
     if named := [path for suite, path in suites.items() if f"{suite}/".startswith(f"{name}/")]:
         return named
-    if Path(name).is_file():
+    if os.path.isfile(name):
         return [Path(name)]
     if name.endswith(".toml"):
         raise InputError(name, "no such suite file")

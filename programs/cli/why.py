@@ -1,5 +1,6 @@
 """The command `why`."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -55,7 +56,7 @@ def why(
 
     if what_if and chain is not None:
         raise InputError("--chain", "cannot be combined with --what-if", "give only one of them")
-    of_edits = bool(what_if) and not Path(what_if).is_file()
+    of_edits = bool(what_if) and not os.path.isfile(what_if)
     make = edited(what_if) if of_edits else None if chain is None else of_file(chain)
     recorded, width = Recording(recording), get_terminal_size().columns
     explanation = explain(recorded, token, reference)

@@ -175,7 +175,7 @@ def _reader(token: RecordedToken, chain: Chain | None) -> Callable[[int], Positi
     drawn = _apply(token, before.clone() if chain is None else chain, row)
     if drawn.token is None:
         raise InputError(f"token {token.number}", "its chain draws none", "end it with dist")
-    p = drawn.p.astype(np.float64) if drawn.p.any() else 1.0 * (drawn.ids == drawn.token)
+    p = _shares(drawn)
 
     def read(service: int) -> Position:
         possible = np.flatnonzero(p > 0)
@@ -211,4 +211,9 @@ def _is_rounding(token: RecordedToken, chain: Chain, row: Candidates, service: i
     moved = row.copy()
     moved.logits = np.where(row.logits > row.logits[places[0]], row.logits - by, row.logits + by)
     left = _apply(token, chain.clone(), moved)
-    return bool(service in left.ids[left.p > 0])
+    return bool(service in left.ids[_shares(left) > 0])
+
+
+def _shares(drawn: Candidates) -> NDArray[np.float64]:
+    """Return the shares of what a chain leaves; greedy selects a token and sets none."""
+    return drawn.p.astype(np.float64) if drawn.p.any() else 1.0 * (drawn.ids == drawn.token)

@@ -143,9 +143,10 @@ class Noise:
         by some thousand tokens; at least that of the last bit."""
         a, b = (row[:: max(1, len(row) // _COLUMNS)].astype(np.float64) for row in (a, b))
         finite = np.isfinite(a) & np.isfinite(b)
-        difference, spread = (b - a)[finite], a[finite].std() if finite.any() else 0.0
+        difference, spread = b[finite] - a[finite], a[finite].std() if finite.any() else 0.0
         self.sizes.append(float(difference.std() / spread) if spread else 0.0)
-        row = difference - difference.mean() if len(difference) else difference
+        row = np.zeros(len(a))  # as long at each position, whatever is banned there
+        row[finite] = difference - difference.mean() if len(difference) else difference
         if length := np.linalg.norm(row):
             self.rows.append(row / length)
         last_bit = float(np.spacing(np.float32(abs(a[finite]).max(initial=0))))

@@ -30,6 +30,7 @@ from sampler_parity.programs.servers.read_answer import read_answer
 # its own logit and of all others.
 _ROUNDING = 0.0144
 _SCALED = 0.02  # a slope so far from 1 is another temperature, or scaled logits
+_TEMPERATURES = ("temperature", "temp", "dynatemp_range")
 _PROMPTS = ("prompt", "messages", "input")
 _SILENT = {*_PROMPTS, "stream", "stream_options", "logprobs", "top_logprobs", "n_probs"}
 _FIX = "write the JSON of an answer, or of a token with its logprob, on each line"
@@ -77,7 +78,7 @@ def texts_of_log(path: Path) -> list[LoggedText]:
 
 def _of_line(data: Mapping[str, Any]) -> list[LoggedText]:
     """Return the texts of a line, with the prompt and the settings of its request."""
-    request = data.get("request", data if "response" in data else {})
+    request = data.get("request") or (data if "response" in data else {})
     prompt = next((request[name] for name in _PROMPTS if name in request), None)
     rest = {name: value for name, value in request.items() if name not in (*_SILENT, "response")}
     texts = _of_answer(data.get("response", data))
@@ -155,7 +156,7 @@ def _by_probabilities(
     size = f"log-probabilities differ by up to {largest:.2g} (lists: {len(pairs):,})"
     if largest > _ROUNDING and abs(slope - 1) > _SCALED:
         line = f"B's log-probabilities are A's scaled by {slope:.3g}: another temperature"
-        stated = any("temp" in setting.parameter for setting in settings)
+        stated = any(setting.parameter in _TEMPERATURES for setting in settings)
         return Decision({"sampler" if stated else "logits": line}, settings)
     if largest > _ROUNDING:
         return Decision({"logits": f"{size}, more than rounding does"}, settings)

@@ -92,9 +92,9 @@ def attributed(result: ServerResult, causes: Sequence[Cause], dialect: Dialect) 
     if stands_alone or not result.sent:
         return result
     sent = json.loads(result.sent)
-    sent = sent.get(dialect.group, {}) if dialect.group else sent
     if sent.get("stream") and (ids := [cause.id for cause in causes if cause.name == STREAMS]):
         return result.model_copy(update={"cause": ids[0]})
+    sent = sent.get(dialect.group, {}) if dialect.group else sent
     rows, exact = {row.name: row for row in dialect.parameters}, _compares_values(result, dialect)
     # Every request states its length.
     stated = [row.name for row in dialect.parameters if row.effect != "length"]
@@ -154,8 +154,9 @@ def _vagueness(result: ServerResult) -> tuple[bool, bool]:
 
 def _root(id: str, relied_on: dict[str, str]) -> str:
     """Return the id of the cause of a result's cause; "" for one without a cause."""
-    cause = relied_on[id]
-    while relied_on.get(cause) in relied_on:
+    cause, passed = relied_on[id], {id}
+    while relied_on.get(cause) in relied_on and cause not in passed:
+        passed.add(cause)
         cause = relied_on[cause]
     return cause
 
@@ -169,9 +170,19 @@ def _simplest(result: ServerResult, failing: Sequence[ServerResult], dialect: Di
         for cause in failing
         if cause.group in _OF_ONE and cause.id != result.id and not cause.cause
         for of_cause in [_acting(cause, dialect)]
-        if _states(sent, of_cause, cause) and not _is_first(result, cause, of_cause, sent)
+        if _states(sent, of_cause, cause)
+        and not _is_first(result, cause, of_cause, sent)
+        and (result.group == "parameter" or _is_simpler(cause, of_cause, result, sent))
     ]
     return min(simpler, default=(0, ""))[1]
+
+
+def _is_simpler(
+    cause: ServerResult, of_cause: dict[str, Any], result: ServerResult, sent: dict[str, Any]
+) -> bool:
+    """Return whether a parameter's result comes first, or of two of probabilities the smaller."""
+    both = cause.group == result.group
+    return not both or (len(of_cause), cause.id) < (len(sent), result.id)
 
 
 def _is_first(

@@ -103,7 +103,7 @@ def _climb(ladder: _Ladder, rows: dict[str, ServerParameter], n: int, before: in
         pairs = _at_once(ladder.probe, wants)
         if (example := _lost(rows[name].effect, pairs, ladder.unset[name])) is not None:
             ladder.lost[name] = f"{n} requests in flight on, right with {before}", example
-        elif name == "seed" and _MIXED not in ladder.lost:
+        elif name == "seed" and n > 1 and _MIXED not in ladder.lost:
             pairs = _at_once(ladder.probe, wants[: n // 2], seedless=n // 2)
             if (example := _lost("seed", pairs, set())) is not None:
                 ladder.lost[_MIXED] = f"{n} requests in flight on, right with {before}", example

@@ -197,7 +197,8 @@ def calls_of(answer: Answer) -> Calls:
         for choice in (choice for event in answer.events for choice in event["choices"][:1]):
             message = choice.get("message") or choice.get("delta") or {}
             for i, call in enumerate(message.get("tool_calls") or ()):
-                function, index = call["function"], int(call.get("index", i))
+                function, index = call["function"], call.get("index") if "delta" in choice else i
+                index = i if index is None else int(index)
                 name, arguments = calls.get(index, ("", ""))
                 name = name or str(function.get("name") or "")
                 calls[index] = name, arguments + (function.get("arguments") or "")

@@ -186,6 +186,20 @@ def test_the_screen_has_three_causes_and_the_names_of_the_rest(tmp_path: Path) -
     assert lines(results)[-1] == "cause    and 2 more: p3, p4"
 
 
+def test_two_results_of_probabilities_end_under_the_smaller_one() -> None:
+    probed = [
+        made(name, '{"n_probs": 5, "top_k": 3}').model_copy(
+            update={"group": "probabilities", "id": f"probabilities/{name}"}
+        )
+        for name in "ab"
+    ]
+    groups = by_cause(bundle_of([*probed, made("min_p", '{"min_p": 0.5}')]), LLAMA)
+    assert [(g.result.name, [r.name for r in g.under]) for g in groups] == [
+        ("a", ["b"]),
+        ("min_p", []),
+    ]
+
+
 def bundle_of(results: Sequence[ServerResult]) -> Bundle:
     class Results(Bundle):
         def of(self, kind: object) -> list[ServerResult]:  # type: ignore[override]

@@ -8,8 +8,8 @@ import pytest
 from sampler_parity.programs.settings.answer import SettingsAnswer
 from sampler_parity.programs.settings.carry import carried
 from sampler_parity.programs.settings.facts import LLAMA
-from tests.programs.settings.test_llama import NEW, TABLE, answer_to
 from tests.support.command_line import cli, refused
+from tests.support.settings import NEW, TABLE, answer_to
 
 OTHER_NAMES = {  # no request or preset has these values by such a name
     "top_n_sigma as a flag of b4753",

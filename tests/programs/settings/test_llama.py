@@ -1,7 +1,6 @@
 """The chain of an engine, from requests, start flags, /props, presets and metadata of a model."""
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +8,10 @@ import gguf
 import pytest
 
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.programs.settings.answer import SettingsAnswer
 from sampler_parity.programs.settings.chain import answer_of, chain_spec
 from sampler_parity.programs.settings.files import read_source
 from tests.support.command_line import cli, refused
-
-NEW = "v0.5.0"
-TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-
-
-def answer_to(folder: Path, text: str, release: str = NEW) -> SettingsAnswer:
-    path = folder / "settings"
-    path.write_text(text)
-    return answer_of([read_source(path, release)], release)
+from tests.support.settings import NEW, TABLE, answer_to
 
 
 @pytest.mark.parametrize("name", TABLE["chain"])
