@@ -31,7 +31,7 @@ def run_command(
     ] = None,
     backend: options.Backends = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
-    settings: Annotated[Path | None, typer.Option(help="a file: test its chain, too")] = None,
+    settings: Annotated[Path | None, typer.Option(help="a file: test its chain")] = None,
     resume: Annotated[
         bool, typer.Option(help="continue the bundle if there is one", show_default=False)
     ] = False,

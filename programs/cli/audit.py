@@ -22,14 +22,14 @@ def audit(
 ) -> None:
     """Audit the tokens that a service sent: do the stated model and settings give such tokens?
 
-    A right service is accused in at most 1% of audits.
+    A service that is as stated is accused in at most 1% of audits, if its logits differ from those
+    here by no more than rounding in half precision.
 
     Examples:
       sampler-parity audit recording --chain stated.toml --same-seed
 
     Exit status: 0 as stated; 1 not as stated; 2 bad input.
     """
-    from dataclasses import asdict
     from json import dumps
 
     from sampler_parity.programs.differences.audit import audit as examine
@@ -38,7 +38,7 @@ def audit(
 
     result = examine(Recording(recording), same_seed, None if chain is None else of_file(chain))
     if json is not None:
-        write_data(json, dumps(asdict(result) | {"wealth": None}, indent=2))
+        write_data(json, dumps(result.data(), indent=2))
     with lines_to(line_target(json)):
         for label, text in result.rows():
             print_line(f"{label:<9}{text}")

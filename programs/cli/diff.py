@@ -26,8 +26,8 @@ def diff(
 
     The cause is sampler, stream (random numbers), logits, history (the tokens that penalties saw)
     or prompt. A replay of each recording with parts of the other decides it. The verdict is whether
-    rounding explains it. Of two logs, a line of JSON for each answer or token, log-probabilities
-    show part of it.
+    rounding explains it. A log has the JSON of an answer, or of a token, on each line; its
+    log-probabilities show part of the cause.
 
     Examples:
       sampler-parity diff yesterday today
@@ -50,6 +50,8 @@ def diff(
     for unknown in sorted(failing - {*CAUSES})[:1]:
         fix = f"write some of {', '.join(CAUSES)}"
         raise InputError("--fail-on", f"unknown cause {unknown!r}", fix)
+    if a.is_file() and rounding is not None:
+        raise InputError("--rounding", "works only with recordings", "leave it out")
     rounding = ROUNDING if rounding is None else rounding
     if not 0 < rounding < 1:
         raise InputError("--rounding", f"{rounding} is not between 0 and 1", "write 0.0025")

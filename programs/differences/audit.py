@@ -109,6 +109,15 @@ class Audit:
         if self.accused_at is None and (self.impossible or self.e >= 1 / ERROR):
             self.accused_at = position.number
 
+    @property
+    def verdict(self) -> str:
+        return "as stated" if self.accused_at is None else "not as stated"
+
+    def data(self) -> dict[str, Any]:
+        """Return what JSON has."""
+        figures = {name: value for name, value in vars(self).items() if name != "wealth"}
+        return {"verdict": self.verdict, **figures}
+
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield a screen of lines, each with a label."""
         yield "tokens", f"{self.tokens:,}"
@@ -119,8 +128,8 @@ class Audit:
         if self.has_seed:
             yield "stream", f"the seed gives {self.drawn:,} of {self.tokens:,} tokens"
         yield "test", f"e = {self.e:.3g}; a right service reaches {1 / ERROR:.0f} in {ERROR:.0%}"
-        at = self.accused_at
-        yield "verdict", "as stated" if at is None else f"not as stated, by token {at:,}"
+        by = "" if self.accused_at is None else f", by token {self.accused_at:,}"
+        yield "verdict", self.verdict + by
 
 
 def audit(recording: Recording, has_seed: bool, make: Make | None = None) -> Audit:

@@ -38,9 +38,10 @@ _FIX = "write the JSON of an answer, or of a token with its logprob, on each lin
 
 @dataclass(eq=False)
 class LoggedText(Text):
-    """A text of a log: tokens are ids or texts. words: the text of each. reports: of each token;
-    empty if the log has none. settings: of its request."""
+    """A text of a log. tokens: ids, texts or characters. words: the text of each. reports: of each
+    token; empty if the log has none. settings: of its request."""
 
+    text: str = ""
     words: Sequence[str] = ()
     reports: Sequence[TokenReport] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -50,7 +51,7 @@ def compare_logs(a: Path, b: Path) -> Comparison:
     """Compare two logs. Raises InputError for one that cannot be read, or has no text."""
     texts = texts_of_log(a), texts_of_log(b)
     pairs = pairs_of(*texts)
-    parted = [(x, y) for x, y in pairs if x.tokens != y.tokens]
+    parted = [_of_one_form(x, y) for x, y in pairs if x.tokens != y.tokens and x.text != y.text]
     comparison = Comparison((len(texts[0]), len(texts[1])), len(pairs) - len(parted))
     return _explained(comparison, *parted[0]) if parted else comparison
 
@@ -92,8 +93,20 @@ def _of_answer(data: Mapping[str, Any]) -> list[LoggedText]:
         chosen = [report.token for report in answer.reports]
         tokens: list[Any] = [token.name for token in chosen] or [*(answer.tokens or answer.text)]
         words = [token.text for token in chosen] or [*map(str, tokens)]
-        texts.append(LoggedText(None, tokens, [], words, answer.reports))
+        text = answer.text or "".join(words)
+        texts.append(LoggedText(None, tokens, [], text, words, answer.reports))
     return texts
+
+
+def _of_one_form(a: LoggedText, b: LoggedText) -> tuple[LoggedText, LoggedText]:
+    """Return two texts in tokens of one form: as they are, in words, or in characters."""
+    in_a, in_b = ({type(token) for token in text.tokens} for text in (a, b))
+    if in_a == in_b and bool(a.reports) == bool(b.reports):
+        return a, b
+    if a.reports and b.reports:
+        return replace(a, tokens=[*a.words]), replace(b, tokens=[*b.words])
+    x, y = (replace(one, tokens=[*one.text], words=one.text, reports=()) for one in (a, b))
+    return x, y
 
 
 def _explained(comparison: Comparison, a: LoggedText, b: LoggedText) -> Comparison:

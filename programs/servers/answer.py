@@ -80,6 +80,14 @@ class Answer:
         """Return the longest part of the text without a character that is cut in two."""
         return max(self.text.split(CUT), key=len)
 
+    def lost_in(self, parts: "Answer") -> str:
+        """Return what a stream with another text loses."""
+        if "".join(self.text.split()) == "".join(parts.text.split()):
+            return "a stream loses white space"
+        if parts.text.count(CUT) > self.text.count(CUT):
+            return "a stream loses characters outside ASCII"
+        return "a stream has another text"
+
     def has_all(self, n: int) -> bool:
         """Return whether n tokens came, or fewer because the text ended by itself."""
         if self.tokens is None or self.ended not in FULL:

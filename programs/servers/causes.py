@@ -135,15 +135,47 @@ class CauseGroup:
     under: list[ServerResult]
 
 
+@dataclass(frozen=True)
+class _Failing:
+    """A failing result. acting: what its request states beyond the neutral values."""
+
+    result: ServerResult
+    acting: dict[str, Any]
+
+    @property
+    def subjects(self) -> set[str]:
+        """Return the names that the result is about."""
+        is_parameter = self.result.group == "parameter"
+        return {self.result.name} if is_parameter else self.acting.keys() - {*_EVERYWHERE}
+
+    def states(self, cause: "_Failing") -> bool:
+        """Return whether the request states what another result is about. Nearly all requests have
+        a temperature and a seed: there the value counts."""
+        return any(
+            name not in _EVERYWHERE or self.acting[name] == cause.acting.get(name)
+            for name in cause.subjects & self.acting.keys()
+        )
+
+    def relies_on(self, cause: "_Failing") -> bool:
+        """Return whether the request states the parameter of a failing result. Two parameters that
+        state each other rely on neither."""
+        if cause is self or cause.result.group not in _OF_ONE or cause.result.cause:
+            return False
+        both = cause.states(self) or cause.result.name in _EVERYWHERE
+        return self.states(cause) and not (self.result.group == "parameter" and both)
+
+
 def by_cause(checked: Bundle, dialect: Dialect) -> list[CauseGroup]:
-    """Return failing results with those under them: the largest groups first, and what names a
-    parameter before what has several."""
-    failing = [r for r in checked.of(ServerResult) if not r.met and r.verdict != "skipped"]
-    relied_on = {r.id: r.cause or _simplest(r, failing, dialect) for r in failing}
+    """Return failing results with those under them, each under the simplest one that it relies on:
+    the largest groups first, and what names a parameter before what has several."""
+    results = [r for r in checked.of(ServerResult) if not r.met and r.verdict != "skipped"]
+    failing = [_Failing(result, _acting(result, dialect)) for result in results]
+    causes = {one.result.id: one.result.cause or _simplest(one, failing) for one in failing}
+    roots = {id: _root(id, causes) for id in causes}
     groups = [
-        CauseGroup(result, [r for r in failing if _root(r.id, relied_on) == result.id])
-        for result in failing
-        if relied_on[result.id] not in relied_on
+        CauseGroup(head, [r for r in results if r is not head and roots[r.id] == head.id])
+        for head in results
+        if roots[head.id] == head.id
     ]
     return sorted(groups, key=lambda group: (-len(group.under), *_vagueness(group.result)))
 
@@ -152,56 +184,20 @@ def _vagueness(result: ServerResult) -> tuple[bool, bool]:
     return result.group != "parameter", result.name in _OF_SEVERAL
 
 
-def _root(id: str, relied_on: dict[str, str]) -> str:
-    """Return the id of the cause of a result's cause; "" for one without a cause."""
-    cause, passed = relied_on[id], {id}
-    while relied_on.get(cause) in relied_on and cause not in passed:
-        passed.add(cause)
-        cause = relied_on[cause]
-    return cause
+def _simplest(result: _Failing, failing: Sequence[_Failing]) -> str:
+    """Return the id of the result with the fewest parameters that another relies on, or ""."""
+    causes = [(len(one.acting), one.result.id) for one in failing if result.relies_on(one)]
+    return min(causes, default=(0, ""))[1]
 
 
-def _simplest(result: ServerResult, failing: Sequence[ServerResult], dialect: Dialect) -> str:
-    """Return the id of the failing result of a parameter that this request states; "" if there is
-    none, or the parameter's own request states this result's. That with the fewest parameters."""
-    sent = _acting(result, dialect)
-    simpler = [
-        (len(of_cause), cause.id)
-        for cause in failing
-        if cause.group in _OF_ONE and cause.id != result.id and not cause.cause
-        for of_cause in [_acting(cause, dialect)]
-        if _states(sent, of_cause, cause)
-        and not _is_first(result, cause, of_cause, sent)
-        and (result.group == "parameter" or _is_simpler(cause, of_cause, result, sent))
-    ]
-    return min(simpler, default=(0, ""))[1]
-
-
-def _is_simpler(
-    cause: ServerResult, of_cause: dict[str, Any], result: ServerResult, sent: dict[str, Any]
-) -> bool:
-    """Return whether a parameter's result comes first, or of two of probabilities the smaller."""
-    both = cause.group == result.group
-    return not both or (len(of_cause), cause.id) < (len(sent), result.id)
-
-
-def _is_first(
-    result: ServerResult, cause: ServerResult, of_cause: dict[str, Any], sent: dict[str, Any]
-) -> bool:
-    """Return whether a parameter's result does not rely on another one, though its request states
-    that parameter."""
-    both = _states(of_cause, sent, result) or cause.name in _EVERYWHERE
-    return result.group == "parameter" and both
-
-
-def _states(sent: dict[str, Any], of_cause: dict[str, Any], cause: ServerResult) -> bool:
-    """Return whether a request states what a result is about. Nearly all requests have a
-    temperature and a seed: there the value counts."""
-    names = [cause.name] if cause.group == "parameter" else of_cause.keys() - {*_EVERYWHERE}
-    return any(
-        name in sent and (name not in _EVERYWHERE or sent[name] == of_cause.get(name))
-        for name in names
-    )
+def _root(id: str, causes: dict[str, str]) -> str:
+    """Return the id that a chain of causes ends with; of some that rely on each other the first."""
+    passed = [id]
+    while (cause := causes[passed[-1]]) in causes:
+        if cause in passed:
+            return min(passed[passed.index(cause) :], key=[*causes].index)
+        passed.append(cause)
+    return passed[-1]
 
 
 def _acting(result: ServerResult, dialect: Dialect) -> dict[str, Any]:

@@ -58,9 +58,7 @@ def streamed(probe: Probe, row: ServerParameter, plain: Answer) -> Observation |
     parts = client.streamed(probe.prompt, {**client.parameters_of(plain.sent), **listed})
     if plain.same(parts) and not parts.refusal:
         return None
-    line = f"{row.name} in a stream: another text than in one: {parts.got}, {plain.got}"
-    if parts.text.count(CUT) > plain.text.count(CUT):
-        line = f"in a stream, characters outside ASCII are lost: {parts.got}, {plain.got}"
+    line = f"{row.name}: {plain.lost_in(parts)}: {parts.got}, in one part {plain.got}"
     return Observation("other meaning", line, parts)
 
 

@@ -1,6 +1,5 @@
 """Compare streams with answers in one part: both have the same text."""
 
-from sampler_parity.programs.servers.answer import CUT
 from sampler_parity.programs.servers.client import Client
 from sampler_parity.programs.servers.observation import Observation
 from sampler_parity.programs.servers.parameters import prepare
@@ -23,14 +22,6 @@ def stream_loss(probe: Probe) -> Observation | None:
         sent = probe.client.parameters_of(plain.sent)
         parts = probe.client.streamed(probe.prompt, sent)
         if not (plain.refusal or parts.refusal or plain.same(parts)):
-            line = f"{_how(plain.text, parts.text)}: {parts.got}, in one part {plain.got}"
+            line = f"{plain.lost_in(parts)}: {parts.got}, in one part {plain.got}"
             return Observation("other meaning", line, parts)
     return None
-
-
-def _how(plain: str, parts: str) -> str:
-    if "".join(plain.split()) == "".join(parts.split()):
-        return "a stream loses white space"
-    if parts.count(CUT) > plain.count(CUT):
-        return "a stream loses characters outside ASCII"
-    return "a stream has another text"

@@ -97,7 +97,7 @@ def tool_tests(quick: bool = False) -> dict[str, ServerTest]:
     return tests
 
 
-def _asked(client: Client, fields: Fields) -> Answer:
+def _completed(client: Client, fields: Fields) -> Answer:
     dialect = client.dialect
     greedy = {**dialect.neutral, "temperature": 0.0, dialect.length: _LENGTH}
     ask = client.streamed if "stream" in fields else client.complete
@@ -105,7 +105,7 @@ def _asked(client: Client, fields: Fields) -> Answer:
 
 
 def _observed(judge: Judge, fields: Fields, client: Client) -> Observation:
-    answer = _asked(client, fields)
+    answer = _completed(client, fields)
     if answer.refusal:
         return Observation("refused", answer.refusal, answer)
     return judge(client, answer)
@@ -113,7 +113,7 @@ def _observed(judge: Judge, fields: Fields, client: Client) -> Observation:
 
 def _named(client: Client) -> Observation:
     """Name the function that is not called if any may be."""
-    called = dict(calls_of(_asked(client, _REQUIRED)))
+    called = dict(calls_of(_completed(client, _REQUIRED)))
     name = "get_weather" if "get_time" in called else "get_time"
     return _observed(_called, _choosing(name), client)
 
@@ -138,7 +138,7 @@ def _called(client: Client, answer: Answer) -> Observation:
         return _without_a_call(client, answer)
     choice, names = answer.sent["tool_choice"], {name for name, _ in calls}
     if isinstance(choice, dict) and names != {_name_of(choice)}:
-        line = f"{', '.join(names)} is called instead of {_name_of(choice)}"
+        line = f"{', '.join(sorted(names))} is called instead of {_name_of(choice)}"
         return Observation("silently ignored", line, answer)
     return _judged(calls, answer)
 
@@ -155,7 +155,7 @@ def _maybe_called(client: Client, answer: Answer) -> Observation:
 
 def _without_a_call(client: Client, answer: Answer) -> Observation:
     """Judge a text in place of a call. llama-server reports a template that takes no tools."""
-    same = answer.text == _asked(client, {}).text != ""
+    same = answer.text == _completed(client, {}).text != ""
     if answer.ended in _CUT and not same:
         return Observation("skipped", f"no call within {_LENGTH} tokens", answer)
     template = json_at(client.address, "/props", client.seconds).get("chat_template_caps")

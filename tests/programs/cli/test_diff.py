@@ -63,5 +63,8 @@ def test_bad_input_is_refused_in_one_line(tmp_path: Path) -> None:
     assert "unknown cause 'x'" in refused(cli("diff", "a", "a", "--fail-on", "x", folder=tmp_path))
     (tmp_path / "log").write_text("")
     assert "is not of the kind of a" in refused(cli("diff", "a", "log", folder=tmp_path))
+    assert "works only with" in refused(
+        cli("diff", "log", "log", "--rounding", "0.1", folder=tmp_path)
+    )
     assert "has no token" in refused(cli("diff", "log", "log", folder=tmp_path))
     assert "use `sampler-parity diff A B`" in refused(cli("compare", "a", "a", folder=tmp_path))

@@ -89,6 +89,25 @@ LLAMA = {
 TOKENS = '{"token": " a", "logprob": -0.1}\n\n{"token": " b", "logprob": -2, "top_logprobs": null}'
 
 
+ONE_TOKEN = {"tokens": [" a b"], "token_logprobs": [-1]}
+FORMS: dict[str, Answer] = {
+    "words": COMPLETIONS,
+    "ids": LLAMA,
+    "characters": {"content": " a b"},
+    "other tokens": {"choices": [{"text": " a b", "logprobs": ONE_TOKEN}]},
+}
+
+
+@pytest.mark.parametrize("first", FORMS)
+@pytest.mark.parametrize("second", FORMS)
+def test_equal_texts_are_equal_in_each_form(tmp_path: Path, first: str, second: str) -> None:
+    assert compared(tmp_path, FORMS[first], FORMS[second]).is_equal
+    other = json.loads(json.dumps(FORMS[second]).replace(" b", " c").replace('"id": 1', '"id": 9'))
+    comparison = compared(tmp_path, FORMS[first], other)
+    assert not comparison.is_equal
+    assert comparison.before in ("", " a", " a ")
+
+
 @pytest.mark.parametrize(
     ("lines", "tokens"),
     [

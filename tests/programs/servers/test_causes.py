@@ -229,6 +229,14 @@ def lines(results: Sequence[ServerResult]) -> list[str]:
             {},
         ),
         (
+            {
+                "top_p": {"top_p": 0.5, "top_k": 5},
+                "top_k": {"top_k": 5, "min_p": 0.1},
+                "min_p": {"min_p": 0.1, "top_p": 0.5},
+            },
+            {"top_k": "top_p", "min_p": "top_p"},
+        ),
+        (
             {"a": {"top_k": 3}, "top_k": {"top_k": 5, "min_p": 0.1}, "min_p": {"min_p": 1.0}},
             {"a": "min_p", "top_k": "min_p"},
         ),
